@@ -1,0 +1,1 @@
+"""Side-by-side measurements; each module runs as `python -m benchmarks.NAME`."""

@@ -1,0 +1,46 @@
+"""lexical-sae: text classifiers and taggers whose every decision is a short, exact sum over words.
+
+Names are imported when first used, so that `import lexical_sae` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from lexical_sae.attribution.circuits import circuit_mask as circuit_mask
+    from lexical_sae.attribution.contributions import (
+        compute_attribution_tensor as compute_attribution_tensor,
+    )
+    from lexical_sae.attribution.verify import verify_sum as verify_sum
+    from lexical_sae.model.config import LexicalSAEConfig as LexicalSAEConfig
+    from lexical_sae.model.lexical_sae import LexicalSAE as LexicalSAE
+    from lexical_sae.model.open_words import OpenWords as OpenWords
+    from lexical_sae.model.state import CircuitState as CircuitState
+    from lexical_sae.text import load_dataset as load_dataset
+
+_HOMES = {
+    "CircuitState": "lexical_sae.model.state",
+    "LexicalSAE": "lexical_sae.model.lexical_sae",
+    "LexicalSAEConfig": "lexical_sae.model.config",
+    "OpenWords": "lexical_sae.model.open_words",
+    "circuit_mask": "lexical_sae.attribution.circuits",
+    "compute_attribution_tensor": "lexical_sae.attribution.contributions",
+    "load_dataset": "lexical_sae.text",
+    "verify_sum": "lexical_sae.attribution.verify",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'lexical_sae' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Logits → why: contributions of open words, circuits, views over the input, and the check."""

@@ -1,0 +1,174 @@
+"""Circuits: the few open words that carry a decision, per text and per class.
+
+One mask function serves training (soft) and evaluation (hard), and counts over open words: a
+fraction of the whole vocabulary would be far more than is open and mask nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lexical_sae.attribution.contributions import compute_attribution_tensor, sum_by_row
+from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.state import CircuitState
+
+
+def circuit_mask(
+    attribution: Tensor,
+    open_words: OpenWords,
+    *,
+    fraction: float | None = None,
+    mass: float | None = None,
+    soft: bool = False,
+    temperature: float = 0.1,
+) -> Tensor:
+    """[P] in [0, 1]: 1 for the words of each row's circuit, by |attribution| [P].
+
+    `fraction`: the top ⌈fraction · open⌉ words. `mass`: the fewest words that hold this share of
+    Σ|A|. A word that contributes nothing is never in. `soft` gives σ((|A| − t)/τ) instead, with t
+    between the last word in and the first word out and τ = temperature · the row's mean |A|.
+    """
+    _check_choice(fraction, mass, temperature)
+    size = attribution.abs()
+    order, rank = _rank_in_row(size.detach(), open_words)
+    total, count = _row_totals(size.detach(), open_words)
+    if fraction is not None:
+        # the small step back keeps 0.1 · 10 words from rounding up to two
+        allowed = torch.ceil(fraction * count.double() - 1e-9)
+        chosen = rank < allowed[open_words.row]
+    else:
+        assert mass is not None
+        before = _mass_before(size.detach(), open_words, order)
+        chosen = before < mass * total[open_words.row] - 1e-12 * total[open_words.row]
+    chosen = chosen & (size.detach() > 0)
+    if not soft:
+        return chosen.to(attribution.dtype)
+    threshold = _between(size.detach(), open_words, chosen)
+    mean = (total / count.clamp(min=1)).to(size.dtype).clamp(min=torch.finfo(size.dtype).tiny)
+    width = temperature * mean[open_words.row]
+    return torch.sigmoid((size - threshold[open_words.row]) / width)
+
+
+def _check_choice(fraction: float | None, mass: float | None, temperature: float) -> None:
+    if (fraction is None) == (mass is None):
+        raise ValueError("Give either fraction or mass to circuit_mask, for instance fraction=0.1.")
+    name, value = ("fraction", fraction) if fraction is not None else ("mass", mass)
+    if value is None or not 0 < value <= 1:
+        raise ValueError(f"{name} is {value}; expected a number above 0 and at most 1.")
+    if not temperature > 0:
+        raise ValueError(f"temperature is {temperature}; expected a number above 0.")
+
+
+def _rank_in_row(size: Tensor, open_words: OpenWords) -> tuple[Tensor, Tensor]:
+    """Order by (row, largest first), and each pair's rank in its row, from 0."""
+    by_size = torch.argsort(size, descending=True, stable=True)
+    order = by_size[torch.argsort(open_words.row[by_size], stable=True)]
+    start = open_words.offsets[:-1]
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(open_words), device=order.device) - start[open_words.row[order]]
+    return order, rank
+
+
+def _row_totals(size: Tensor, open_words: OpenWords) -> tuple[Tensor, Tensor]:
+    """Σ|A| (fp64) and the number of open words, per row."""
+    total = sum_by_row(size.double(), open_words.row, open_words.rows)
+    return total, open_words.counts().reshape(-1)
+
+
+def _mass_before(size: Tensor, open_words: OpenWords, order: Tensor) -> Tensor:
+    """[P]: Σ|A| of the larger words of the same row, in fp64."""
+    sorted_size = size[order].double()
+    running = torch.cumsum(sorted_size, 0) - sorted_size
+    start = open_words.offsets[:-1].clamp(max=max(len(open_words) - 1, 0))
+    if len(open_words):
+        running = running - running[start][open_words.row[order]]
+    before = torch.empty_like(running)
+    before[order] = running
+    return before
+
+
+def _between(size: Tensor, open_words: OpenWords, chosen: Tensor) -> Tensor:
+    """[rows]: midway between the smallest |A| inside and the largest outside (0 if none)."""
+    rows = open_words.rows
+    inside = size.new_full((rows,), torch.inf)
+    inside = inside.scatter_reduce(0, open_words.row[chosen], size[chosen], "amin")
+    outside = size.new_zeros(rows)
+    outside = outside.scatter_reduce(0, open_words.row[~chosen], size[~chosen], "amax")
+    return torch.where(torch.isinf(inside), outside, (inside + outside) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassAttributions:
+    """Mean |A| of every word for each class, over the rows that belong to that class."""
+
+    mean: Tensor  # [C, V]
+    rows: Tensor  # [C] number of rows behind each mean
+
+
+@dataclass(frozen=True)
+class ClassCircuit:
+    """The words that carry a class, largest first; empty if no row of the class was seen."""
+
+    class_index: int
+    rows: int
+    coordinates: tuple[int, ...]
+    mean_attribution: tuple[float, ...]
+    share: float  # of the class's total mean |A| that these words hold
+
+
+@torch.no_grad()
+def collect_class_attributions(
+    states: Iterable[CircuitState], *, labels: Iterable[Tensor] | None = None
+) -> ClassAttributions:
+    """Over batches; a row counts for its predicted class, or for its label if given (a label
+    below 0 leaves the row out)."""
+    total: Tensor | None = None
+    label_batches = iter(labels) if labels is not None else None
+    for state in states:
+        open_words, classes = state.open_words, state.head.classes
+        row_class = (state.predicted if label_batches is None else next(label_batches)).reshape(-1)
+        if total is None:
+            total = open_words.value.new_zeros(classes, open_words.dictionary_size)
+            rows = torch.zeros(classes, dtype=torch.long, device=total.device)
+        counted = row_class >= 0
+        rows += torch.bincount(row_class[counted], minlength=classes)
+        size = compute_attribution_tensor(state, row_classes=row_class.clamp(min=0)).abs()
+        kept = counted[open_words.row]
+        where = (row_class[open_words.row[kept]], open_words.word[kept])
+        total.index_put_(where, size[kept], accumulate=True)
+    if total is None:
+        raise ValueError("No batches were given; expected at least one CircuitState.")
+    return ClassAttributions(total / rows.clamp(min=1)[:, None], rows)
+
+
+def class_circuits(
+    attributions: ClassAttributions, *, fraction: float | None = None, mass: float | None = None
+) -> list[ClassCircuit]:
+    """Each class's circuit: a fraction of the words that ever open for it, or a share of mass."""
+    _check_choice(fraction, mass, 1.0)
+    circuits = []
+    for index, (mean, rows) in enumerate(
+        zip(attributions.mean, attributions.rows.tolist(), strict=True)
+    ):
+        values, words = torch.sort(mean, descending=True, stable=True)
+        seen = int((values > 0).sum())
+        if fraction is not None:
+            keep = int(torch.ceil(torch.tensor(fraction * seen - 1e-9)))
+        else:
+            cumulative = values[:seen].double().cumsum(0)
+            keep = int((cumulative < (mass or 0) * cumulative[-1]).sum()) + 1 if seen else 0
+        total = float(values.double().sum())
+        circuits.append(
+            ClassCircuit(
+                class_index=index,
+                rows=rows,
+                coordinates=tuple(words[:keep].tolist()),
+                mean_attribution=tuple(values[:keep].tolist()),
+                share=float(values[:keep].double().sum()) / total if total else 0.0,
+            )
+        )
+    return circuits

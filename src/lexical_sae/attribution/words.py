@@ -1,0 +1,116 @@
+"""Views over the input: contributions by position, word and span, each adding up to the logit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from lexical_sae.model.state import CircuitState
+from lexical_sae.text.tokenise import Encoded
+
+METHODS = ("sum", "max_abs")
+
+
+@dataclass(frozen=True)
+class SpanScore:
+    """A stretch of the input text and what it contributes."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+def position_contributions(state: CircuitState, attribution: Tensor, length: int) -> Tensor:
+    """[B, length]: what each token position contributes; attribution [P] is for one class.
+
+    A word's contribution goes to the positions that opened it, by their share of its value, so
+    the sum over positions is the sum over open words.
+    """
+    open_words = state.open_words
+    if len(open_words.shape) != 1:
+        raise ValueError(
+            "position_contributions is for documents; in a tagged batch each row is a position."
+        )
+    if attribution.shape != open_words.value.shape:
+        raise ValueError(
+            f"attribution has shape {tuple(attribution.shape)}; expected one number for each of "
+            f"the {len(open_words)} open words."
+        )
+    sources = open_words.sources
+    value = open_words.value[sources.pair]
+    share = sources.value / value.where(value > 0, value.new_ones(()))
+    scores = attribution.new_zeros(open_words.rows * length)
+    flat = open_words.row[sources.pair] * length + sources.position
+    return scores.index_add(0, flat, attribution[sources.pair] * share).view(-1, length)
+
+
+def aggregate_subword_attributions(
+    encoded: Encoded, row: int, scores: Tensor, method: str = "sum"
+) -> list[SpanScore]:
+    """Word scores from the scores [L] of a text's tokens, in the order of the text.
+
+    `sum` preserves the total; `max_abs` takes each word's largest token, with its sign, and
+    shows peaks that a sum would cancel, so it does not add up.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
+    groups: dict[object, list[int]] = {}
+    for position, (start, end) in enumerate(encoded.offsets[row]):
+        word = encoded.word_ids[row][position]
+        if word is not None:
+            groups.setdefault(word, []).append(position)
+        elif start < end:  # a token with characters but no word, such as an added token
+            groups.setdefault(("token", position), []).append(position)
+    text = encoded.texts[row]
+    values = scores.tolist()
+    found = []
+    for positions in groups.values():
+        start = min(encoded.offsets[row][p][0] for p in positions)
+        end = max(encoded.offsets[row][p][1] for p in positions)
+        start, end = _without_spaces(text, start, end)
+        parts = [values[p] for p in positions]
+        score = sum(parts) if method == "sum" else max(parts, key=abs)
+        found.append(SpanScore(text[start:end], start, end, score))
+    return found
+
+
+def span_contributions(
+    encoded: Encoded, row: int, scores: Tensor, spans: Sequence[tuple[int, int]]
+) -> tuple[list[SpanScore], float]:
+    """Scores of the caller's character spans, and the rest; together they add up.
+
+    A token belongs to the first span that it overlaps, so that nothing is counted twice.
+    """
+    text = encoded.texts[row]
+    for start, end in spans:
+        if not 0 <= start < end <= len(text):
+            raise ValueError(
+                f"The span ({start}, {end}) is not inside the text of {len(text)} characters."
+            )
+    totals = [0.0] * len(spans)
+    rest = 0.0
+    for (left, right), score in zip(encoded.offsets[row], scores.tolist(), strict=True):
+        for index, (start, end) in enumerate(spans):
+            if left < end and right > start and left < right:
+                totals[index] += score
+                break
+        else:
+            rest += score
+    found = [
+        SpanScore(text[start:end], start, end, total)
+        for (start, end), total in zip(spans, totals, strict=True)
+    ]
+    return found, rest
+
+
+def _without_spaces(text: str, start: int, end: int) -> tuple[int, int]:
+    """Byte-level tokenizers may count the space before a word as part of it."""
+    piece = text[start:end]
+    stripped = piece.strip()
+    if not stripped:
+        return start, end
+    left = start + len(piece) - len(piece.lstrip())
+    return left, left + len(stripped)

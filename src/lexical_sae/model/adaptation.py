@@ -1,0 +1,211 @@
+"""Adaptation: teach the lexical head of an encoder that came without one, on unlabelled texts.
+
+At some positions the token is masked and must be guessed, at others it is left and must be
+copied. The first makes a position open the words that could stand there, the second keeps it
+about the word that does stand there. The loss runs over the dictionary at those positions only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lexical_sae.text.cache import cache_dir
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+
+@dataclass(frozen=True)
+class AdaptationSettings:
+    """masked, copied: fractions of the word positions; at most max_rows of them in a step."""
+
+    steps: int = 100
+    batch_size: int = 32
+    learning_rate: float = 1e-4
+    head_learning_rate: float = 2e-3
+    masked: float = 0.15
+    copied: float = 0.15
+    max_rows: int = 512
+    seed: int = 0
+
+
+def adapt_lexical_head(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    *,
+    cache: bool = True,
+    progress: bool = True,
+    **settings: float,
+) -> None:
+    """Adapt in place. The result is cached under the hash of weights, texts and settings."""
+    chosen = AdaptationSettings(**settings)  # type: ignore[arg-type]
+    if len(texts) == 0:
+        raise ValueError("texts is empty; adaptation needs texts of the kind the model will read.")
+    learned = _learned_parameters(model)
+    file = _cache_file(learned, texts, chosen)
+    if cache and file.is_file():
+        _load(learned, file)
+        return
+    was_training = model.training
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(chosen.seed)
+        model.train()
+        try:
+            _run(model, learned, texts, chosen, progress)
+        finally:
+            model.train(was_training)
+    if cache:
+        _save(learned, file)
+
+
+def _learned_parameters(model: LexicalSAE) -> dict[str, nn.Parameter]:
+    """All but the input embedding: it is half the weights, costs half the time, and training it
+    changed neither loss nor accuracy (docs/performance.md)."""
+    parts = {"backbone": model.backbone, "transform": model.transform}
+    embedding = {id(p) for p in model.backbone.get_input_embeddings().parameters()}
+    named = {
+        f"{part}.{name}": parameter
+        for part, module in parts.items()
+        for name, parameter in module.named_parameters()
+        if id(parameter) not in embedding
+    }
+    return named | {"weight": model.lexical.weight, "bias": model.lexical.bias}
+
+
+def _run(
+    model: LexicalSAE,
+    learned: dict[str, nn.Parameter],
+    texts: Sequence[str],
+    settings: AdaptationSettings,
+    progress: bool,
+) -> None:
+    backbone = [p for name, p in learned.items() if name.startswith("backbone.")]
+    head = [p for name, p in learned.items() if not name.startswith("backbone.")]
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": backbone, "lr": settings.learning_rate},
+            {"params": head, "lr": settings.head_learning_rate},
+        ],
+        weight_decay=0.0,
+        fused=True,
+    )
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer,
+        max_lr=[settings.learning_rate, settings.head_learning_rate],
+        total_steps=settings.steps,
+        pct_start=0.1,
+    )
+    coordinate = _coordinate_of_token(model)
+    for batch in _with_progress(_batches(texts, settings), settings.steps, progress):
+        loss = adaptation_loss(model, batch, coordinate, settings)
+        if loss is not None:
+            optimizer.zero_grad()
+            loss.backward(inputs=[*backbone, *head])
+            nn.utils.clip_grad_norm_([*backbone, *head], 1.0)
+            optimizer.step()
+        schedule.step()
+
+
+def adaptation_loss(
+    model: LexicalSAE,
+    batch: Sequence[str],
+    coordinate: Tensor,
+    settings: AdaptationSettings,
+) -> Tensor | None:
+    """Cross-entropy over the dictionary at masked and copied positions; None if there are none."""
+    inputs = model.encode(batch).model_inputs()
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    target = coordinate[ids]  # [B, L], −1 where the token is not in the dictionary
+    eligible = model.word_mask(ids, mask) & (target >= 0)
+    draw = torch.rand(ids.shape, device=ids.device)
+    masked = eligible & (draw < settings.masked)
+    chosen = eligible & (draw < settings.masked + settings.copied)
+    rows, columns = chosen.nonzero(as_tuple=True)
+    if rows.numel() == 0:
+        return None
+    if rows.numel() > settings.max_rows:
+        pick = torch.randperm(rows.numel(), device=ids.device)[: settings.max_rows]
+        rows, columns = rows[pick], columns[pick]
+    assert model.tokenizer is not None
+    h = model.hidden_states(ids.masked_fill(masked, model.tokenizer.mask_token_id), mask)
+    z = F.linear(h[rows, columns], model.lexical.weight, model.lexical.bias)  # [rows, V]
+    return F.cross_entropy(z, target[rows, columns])
+
+
+def _coordinate_of_token(model: LexicalSAE) -> Tensor:
+    """[vocabulary]: the dictionary coordinate of each token id, −1 if it has none."""
+    tokenizer = model.tokenizer
+    if tokenizer is None or tokenizer.mask_token_id is None:
+        raise ValueError("The tokenizer has no mask token; adaptation needs one.")
+    token_ids = model.lexical.token_ids
+    size = max(len(tokenizer), int(token_ids.max()) + 1)
+    table = torch.full((size,), -1, dtype=torch.long, device=token_ids.device)
+    table[token_ids] = torch.arange(len(token_ids), device=token_ids.device)
+    return table
+
+
+def _batches(texts: Sequence[str], settings: AdaptationSettings) -> Iterator[list[str]]:
+    """`steps` batches from reshuffled passes over the texts, each of texts of like length."""
+    generator = torch.Generator().manual_seed(settings.seed)
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    size = settings.batch_size
+    batches = [order[start : start + size] for start in range(0, len(order), size)]
+    queue: list[int] = []
+    for _ in range(settings.steps):
+        if not queue:
+            queue = torch.randperm(len(batches), generator=generator).tolist()
+        yield [texts[i] for i in batches[queue.pop()]]
+
+
+def _with_progress(batches: Iterator[list[str]], steps: int, progress: bool) -> Iterator[list[str]]:
+    if not progress:
+        yield from batches
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(batches, "Adapting the lexical head", total=steps, console=console)
+
+
+def _cache_file(
+    learned: dict[str, nn.Parameter], texts: Sequence[str], settings: AdaptationSettings
+) -> Path:
+    digest = hashlib.sha256(json.dumps(asdict(settings), sort_keys=True).encode())
+    for name, parameter in sorted(learned.items()):
+        digest.update(name.encode())
+        digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return cache_dir() / "adapted" / f"{digest.hexdigest()}.safetensors"
+
+
+def _save(learned: dict[str, nn.Parameter], file: Path) -> None:
+    import os
+    import tempfile
+
+    from safetensors.torch import save_file
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=file.parent)
+    os.close(handle)
+    save_file({name: p.detach().cpu().contiguous() for name, p in learned.items()}, scratch)
+    os.replace(scratch, file)
+
+
+@torch.no_grad()
+def _load(learned: dict[str, nn.Parameter], file: Path) -> None:
+    from safetensors.torch import load_file
+
+    for name, value in load_file(file).items():
+        learned[name].copy_(value)

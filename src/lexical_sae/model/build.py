@@ -1,0 +1,89 @@
+"""From a backbone to a fresh model: the steps behind `LexicalSAE.from_backbone`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import PreTrainedModel
+
+from lexical_sae.model.backbone import (
+    LoadedBackbone,
+    length_limit,
+    load_backbone,
+    resolve_name,
+    wrap_backbone,
+)
+from lexical_sae.model.config import LexicalSAEConfig, check_options
+from lexical_sae.model.dictionary import build_dictionary
+from lexical_sae.text.tokenise import check_tokenizer, load_tokenizer, structural_ids
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+
+def build_from_backbone(
+    cls: type[LexicalSAE],
+    backbone: str | Path | PreTrainedModel,
+    labels: Sequence[str],
+    task: str,
+    texts: Sequence[str] | None,
+    tokenizer: PreTrainedTokenizerBase | None,
+    seed: int,
+    options: Mapping[str, Any],
+) -> LexicalSAE:
+    check_options(options)
+    # checked before any weights are read, so that a typing error costs no time
+    settings = LexicalSAEConfig(labels=labels, task=task, **options).to_dict()
+    loaded, tokenizer = _load(backbone, tokenizer)
+    limit = length_limit(loaded.model, tokenizer)
+    if options.get("max_length", 0) > limit:
+        raise ValueError(
+            f"max_length is {options['max_length']}; this backbone reads at most {limit} tokens."
+        )
+    dictionary = build_dictionary(tokenizer, settings["dictionary"], loaded.decoder_weight.shape[0])
+    config = LexicalSAEConfig(
+        labels=labels,
+        task=task,
+        **{
+            **options,
+            "max_length": min(settings["max_length"], limit),
+            "dictionary_size": len(dictionary),
+            "special_token_ids": structural_ids(tokenizer),
+            "backbone_kind": loaded.kind,
+            "backbone": loaded.model.config.to_dict(),
+        },
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = cls(config, loaded, tokenizer, dictionary)
+    model.eval()
+    if texts is not None:
+        if loaded.kind == "encoder":
+            model.adapt(texts, seed=seed)
+        model.calibrate(texts)
+    elif loaded.kind == "encoder":
+        warnings.warn(
+            "This backbone has no masked-language-model head, so it got an untrained one; give "
+            "texts=… or call model.adapt(texts) before using it.",
+            stacklevel=3,
+        )
+    return model
+
+
+def _load(
+    backbone: str | Path | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None
+) -> tuple[LoadedBackbone, PreTrainedTokenizerBase]:
+    if isinstance(backbone, PreTrainedModel):
+        if tokenizer is None:
+            raise ValueError("A backbone given as an object needs its tokenizer=… as well.")
+        return wrap_backbone(backbone), check_tokenizer(tokenizer)
+    name = resolve_name(backbone)
+    if tokenizer is None:
+        tokenizer = load_tokenizer(name)
+    return load_backbone(name), check_tokenizer(tokenizer)

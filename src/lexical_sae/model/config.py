@@ -1,0 +1,133 @@
+"""LexicalSAEConfig: everything needed to rebuild a model's shape without any hub."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from transformers import PretrainedConfig
+
+from lexical_sae.model.gate import GATES, SATURATIONS, WINDOWS
+from lexical_sae.model.heads import HEADS
+from lexical_sae.model.pooling import POOLINGS
+
+TASKS = ("classification", "tagging")
+DICTIONARIES = ("words", "all")
+BACKBONE_KINDS = ("masked_lm", "encoder")
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "task": TASKS,
+    "dictionary": DICTIONARIES,
+    "gate": GATES,
+    "window": WINDOWS,
+    "saturation": SATURATIONS,
+    "pooling": POOLINGS,
+    "head": HEADS,
+    "backbone_kind": BACKBONE_KINDS,
+}
+# Set by the model itself, not by the person who builds one.
+_DERIVED = ("backbone", "backbone_kind", "dictionary_size", "special_token_ids", "labels", "task")
+
+
+class LexicalSAEConfig(PretrainedConfig):
+    """Shape of a `LexicalSAE`.
+
+    dictionary: "words" (whole alphabetic words) or "all" (every token that is not special).
+    gate: "shift" relu(z − θ) or "jump" z·1[z > θ]; window, window_width: the straight-through
+    window, its width relative to the spread of the lexical logits; saturation: "none" or "log1p".
+    pooling: "max" or "attention". head: "mlp" or "linear"; head_width and hidden_bias are the
+    MLP's. topk_per_position: at inference keep only the k largest words per token position
+    (0 = all).
+    """
+
+    model_type = "lexical-sae"
+
+    def __init__(
+        self,
+        labels: Sequence[str] = ("0", "1"),
+        task: str = "classification",
+        dictionary: str = "words",
+        gate: str = "shift",
+        window: str = "rectangle",
+        window_width: float = 0.5,
+        saturation: str = "none",
+        pooling: str = "max",
+        head: str = "mlp",
+        head_width: int = 64,
+        hidden_bias: bool = False,
+        topk_per_position: int = 0,
+        max_length: int = 128,
+        dictionary_size: int = 0,
+        special_token_ids: Sequence[int] = (),
+        backbone_kind: str = "masked_lm",
+        backbone: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.pop("id2label", None)  # derived from labels, which alone are kept
+        kwargs.pop("label2id", None)
+        kwargs.pop("num_labels", None)
+        labels = check_labels(labels)
+        super().__init__(
+            id2label=dict(enumerate(labels)),
+            label2id={name: index for index, name in enumerate(labels)},
+            **kwargs,
+        )
+        self.labels = labels
+        self.task = task
+        self.dictionary = dictionary
+        self.gate = gate
+        self.window = window
+        self.window_width = float(window_width)
+        self.saturation = saturation
+        self.pooling = pooling
+        self.head = head
+        self.head_width = head_width
+        self.hidden_bias = hidden_bias
+        self.topk_per_position = topk_per_position
+        self.max_length = max_length
+        self.dictionary_size = dictionary_size
+        self.special_token_ids = list(special_token_ids)
+        self.backbone_kind = backbone_kind
+        self.backbone = dict(backbone) if backbone is not None else None
+        check_config(self)
+
+
+def check_labels(labels: Sequence[str]) -> list[str]:
+    if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
+        raise ValueError(f"labels is {labels!r}; expected a list of at least two names.")
+    names = list(labels)
+    if len(names) < 2:
+        raise ValueError(f"labels has {len(names)} name(s), {names}; expected at least two.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"labels repeats {twice}; expected each name once.")
+    return names
+
+
+def check_config(config: LexicalSAEConfig) -> None:
+    for key, allowed in _CHOICES.items():
+        value = getattr(config, key)
+        if value not in allowed:
+            raise ValueError(f"{key} is {value!r}; expected one of {', '.join(allowed)}.")
+    for key, least in (("head_width", 1), ("topk_per_position", 0), ("max_length", 3)):
+        value = getattr(config, key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{key} is {value!r}; expected a whole number of at least {least}.")
+    if not config.window_width > 0:
+        raise ValueError(f"window_width is {config.window_width!r}; expected a number above 0.")
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse keys that are no option of a model, naming the nearest one that is."""
+    known = [
+        name
+        for name in inspect.signature(LexicalSAEConfig.__init__).parameters
+        if name not in (*_DERIVED, "self", "kwargs")
+    ]
+    for key in options:
+        if key not in known:
+            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(known)}."
+            raise ValueError(f"{key!r} is not an option of a LexicalSAE; {hint}")

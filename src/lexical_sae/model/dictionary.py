@@ -1,0 +1,112 @@
+"""The dictionary: which vocabulary entries are coordinates, and how people write them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Coordinate v of the sparse vector is the token `token_ids[v]`, shown as `words[v]`."""
+
+    token_ids: tuple[int, ...]  # ascending
+    words: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    @cached_property
+    def hash(self) -> str:
+        """sha256 of ids and words in order."""
+        return json_hash([list(self.token_ids), list(self.words)])
+
+    @cached_property
+    def _coordinates(self) -> dict[str, tuple[int, ...]]:
+        found: dict[str, list[int]] = {}
+        for index, word in enumerate(self.words):
+            found.setdefault(word, []).append(index)
+        return {word: tuple(indices) for word, indices in found.items()}
+
+    def coordinates(self, word: str) -> tuple[int, ...]:
+        """All coordinates shown as exactly this word (cased vocabularies may have several)."""
+        return self._coordinates.get(word, ())
+
+    def select(self, coordinates: Iterable[int]) -> Dictionary:
+        kept = list(coordinates)
+        return Dictionary(
+            tuple(self.token_ids[v] for v in kept), tuple(self.words[v] for v in kept)
+        )
+
+
+def json_hash(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
+    """sha256 of what decides how a text becomes ids: vocabulary, normaliser, splitting.
+
+    Padding and truncation are left out: they are set anew by every call.
+    """
+    backend: Any = tokenizer.backend_tokenizer
+    state = json.loads(backend.to_str())
+    for setting in ("padding", "truncation", "version"):
+        state.pop(setting, None)
+    return json_hash(state)
+
+
+def surface(tokenizer: PreTrainedTokenizerBase, token: str) -> str:
+    """A token as people write it: no "##", "Ġ" or "▁"."""
+    text = tokenizer.convert_tokens_to_string([token]).strip()
+    return text[2:] if text.startswith("##") and len(text) > 2 else text
+
+
+def build_dictionary(
+    tokenizer: PreTrainedTokenizerBase, kind: str, decoder_rows: int
+) -> Dictionary:
+    """`words`: entries that the tokenizer itself gives, alone, for an alphabetic word of two
+    letters or more inside a sentence. `all`: every entry that is not special.
+
+    `words` asks the tokenizer instead of looking at its marks, so that it holds for WordPiece,
+    BPE and Unigram alike: a continuation piece is never what a whole word is encoded to.
+    """
+    special = set(tokenizer.all_special_ids)
+    ids = {
+        index: token
+        for token, index in tokenizer.get_vocab().items()
+        if index not in special and index < decoder_rows  # decoders are often padded in size
+    }
+    shown = {index: surface(tokenizer, token) for index, token in sorted(ids.items())}
+    if kind == "words":
+        shown = _whole_words(tokenizer, shown)
+    if not shown:
+        raise ValueError(
+            f"The tokenizer's {len(ids)} entries contain no whole alphabetic word; "
+            "use dictionary='all'."
+        )
+    return Dictionary(tuple(shown), tuple(shown.values()))
+
+
+def _whole_words(tokenizer: PreTrainedTokenizerBase, shown: dict[int, str]) -> dict[int, str]:
+    candidates = [index for index, text in shown.items() if len(text) > 1 and text.isalpha()]
+    if not candidates:
+        return {}
+    # The comma ends whatever comes before, so that the word starts after a space as in a sentence.
+    lead = ", "
+    lead_ids = tokenizer(lead.strip(), add_special_tokens=False)["input_ids"]
+    encoded: Any = tokenizer(
+        [lead + shown[index] for index in candidates], add_special_tokens=False
+    )
+    return {
+        index: shown[index]
+        for index, ids in zip(candidates, encoded["input_ids"], strict=True)
+        if ids == [*lead_ids, index]
+    }

@@ -1,0 +1,157 @@
+"""Saving and loading: safetensors with hashes in the metadata, all or nothing, no pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from transformers.utils import PushToHubMixin
+
+from lexical_sae.model.dictionary import Dictionary, json_hash, surface, tokenizer_hash
+from lexical_sae.text.tokenise import load_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+FORMAT_VERSION = "1"
+_PREFIX = "lexical_sae."
+_HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
+
+
+def identity_hashes(model: LexicalSAE) -> dict[str, str]:
+    """What a model's explanations depend on besides its weights."""
+    if model.tokenizer is None or model.dictionary is None:
+        raise ValueError("This model has no tokenizer; it cannot be saved without one.")
+    return {
+        "labels": json_hash(list(model.config.labels)),
+        "tokenizer": tokenizer_hash(model.tokenizer),
+        "dictionary": model.dictionary.hash,
+    }
+
+
+def save_model(
+    model: LexicalSAE,
+    folder: str | os.PathLike[str],
+    save_weights: Callable[..., Any],
+    options: dict[str, Any],
+) -> None:
+    """Write everything into a temporary folder beside the target, then move file by file."""
+    if options.pop("is_main_process", True) is False:
+        return
+    hashes = identity_hashes(model)
+    target = Path(folder)
+    if target.is_file():
+        raise ValueError(f"{target} is a file; expected a folder to save the model into.")
+    push, repo = options.pop("push_to_hub", False), options.pop("repo_id", None) or target.name
+    target.mkdir(parents=True, exist_ok=True)
+    written: set[str] = set()
+    scratch = Path(tempfile.mkdtemp(prefix=".saving-", dir=target))
+    try:
+        save_weights(scratch, **options)
+        assert model.tokenizer is not None
+        model.tokenizer.save_pretrained(scratch)
+        for weights in scratch.glob("*.safetensors"):
+            _add_metadata(weights, {"format_version": FORMAT_VERSION, **hashes})
+        for file in sorted(scratch.iterdir()):
+            os.replace(file, target / file.name)
+            written.add(file.name)
+        for stale in target.glob("*.safetensors"):  # shards of an earlier, larger model
+            if stale.name not in written:
+                stale.unlink()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if push:
+        PushToHubMixin.push_to_hub(model, repo)
+
+
+def load_model(
+    name: str | os.PathLike[str],
+    load_weights: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> LexicalSAE:
+    folder = _local_folder(str(name), options)
+    for needed in ("config.json", "tokenizer.json"):
+        if not (folder / needed).is_file():
+            raise ValueError(
+                f"{folder} has no {needed}; expected a folder written by save_pretrained."
+            )
+    model: LexicalSAE = load_weights(folder, *args, **options)
+    model.tokenizer = load_tokenizer(folder)
+    model.dictionary = read_dictionary(model.tokenizer, model.lexical.token_ids.tolist())
+    _refuse_mismatch(folder, identity_hashes(model))
+    return model
+
+
+def read_dictionary(tokenizer: PreTrainedTokenizerBase, token_ids: list[int]) -> Dictionary:
+    tokens: Any = tokenizer.convert_ids_to_tokens(token_ids)
+    if None in tokens:
+        missing = token_ids[tokens.index(None)]
+        raise ValueError(
+            f"The saved dictionary has token id {missing}, which its tokenizer does not know; "
+            "the tokenizer is not the one that the model was saved with."
+        )
+    return Dictionary(tuple(token_ids), tuple(surface(tokenizer, token) for token in tokens))
+
+
+def _local_folder(name: str, options: dict[str, Any]) -> Path:
+    if Path(name).is_dir():
+        return Path(name)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    hub = {key: options.pop(key) for key in ("revision", "token", "cache_dir") if key in options}
+    try:
+        return Path(snapshot_download(name, allow_patterns=_HUB_FILES, **hub))
+    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise ValueError(
+            f"{name!r} is neither a folder here nor a model that the hub gives "
+            f"({type(error).__name__}); expected a folder written by save_pretrained or a hub name."
+        ) from error
+
+
+def _add_metadata(path: Path, entries: dict[str, str]) -> None:
+    """Put entries into a safetensors header, streaming the tensors as they are."""
+    with path.open("rb") as source:
+        size = int.from_bytes(source.read(8), "little")
+        header = json.loads(source.read(size))
+        metadata = header.setdefault("__metadata__", {})
+        metadata.update({_PREFIX + key: value for key, value in entries.items()})
+        text = json.dumps(header, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)  # tensors stay aligned
+        changed = path.with_suffix(".header")
+        with changed.open("wb") as out:
+            out.write(len(text).to_bytes(8, "little"))
+            out.write(text)
+            shutil.copyfileobj(source, out)
+    os.replace(changed, path)
+
+
+def _refuse_mismatch(folder: Path, found: dict[str, str]) -> None:
+    from safetensors import safe_open
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise ValueError(f"{folder} has no safetensors weights; expected model.safetensors.")
+    for file in files:
+        with safe_open(file, framework="pt") as weights:
+            metadata = weights.metadata() or {}
+        version = metadata.get(_PREFIX + "format_version")
+        if version != FORMAT_VERSION:
+            raise ValueError(
+                f"{file} has format version {version!r}; this release reads {FORMAT_VERSION!r}."
+            )
+        for what, digest in found.items():
+            saved = metadata.get(_PREFIX + what, "none")
+            if saved != digest:
+                raise ValueError(
+                    f"The {what} beside {file} is not the one that the weights were saved with "
+                    f"(sha256 {digest[:12]}…, expected {saved[:12]}…); restore the original files."
+                )

@@ -1,0 +1,63 @@
+"""The gate: from a lexical logit z and its word's threshold θ to an activation s ≥ 0.
+
+`shift` is relu(z − θ), continuous at the threshold. `jump` is z · 1[z > θ]; its threshold gets
+a straight-through gradient from logits that fall inside a window around it. An optional
+saturation log(1 + s) follows either.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+GATES = ("shift", "jump")
+WINDOWS = ("rectangle", "sigmoid")
+SATURATIONS = ("none", "log1p")
+
+# Half-width of each window in units of its width: beyond it the kernel is 0 (rectangle) or
+# cut off (sigmoid, where less than 3 % of its peak is left).
+WINDOW_REACH = {"rectangle": 0.5, "sigmoid": 5.0}
+
+
+def nonnegative_threshold(raw: Tensor) -> Tensor:
+    """θ clamped at 0, with the gradient of the identity, so that it can rise again."""
+    return raw + (raw.clamp(min=0) - raw).detach()
+
+
+def window_kernel(distance: Tensor, width: Tensor, window: str) -> Tensor:
+    """K((z − θ)/width), the density whose integral replaces the step; distance = z − θ."""
+    x = distance / width
+    if window == "rectangle":
+        return (x.abs() <= WINDOW_REACH[window]).to(distance.dtype)
+    s = torch.sigmoid(x)
+    return torch.where(x.abs() <= WINDOW_REACH[window], s * (1 - s), torch.zeros_like(x))
+
+
+class _JumpGate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, theta: Tensor, width: Tensor, window: str) -> Tensor:
+        ctx.save_for_backward(z, theta, width)
+        ctx.window = window
+        return z * (z > theta)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        z, theta, width = ctx.saved_tensors
+        grad_z = grad * (z > theta)
+        # d/dθ of z·step(z − θ), the step's derivative replaced by the window: −(θ/ε)·K
+        grad_theta = -grad * theta / width * window_kernel(z - theta, width, ctx.window)
+        return grad_z, grad_theta, None, None
+
+
+def apply_gate(
+    z: Tensor, theta: Tensor, *, gate: str, width: Tensor, window: str, saturation: str
+) -> Tensor:
+    """z [P], theta [P] (each pair's threshold) → s [P]."""
+    if gate == "jump":
+        s: Tensor = _JumpGate.apply(z, theta, width, window)
+    else:
+        s = torch.relu(z - theta)
+    return torch.log1p(s) if saturation == "log1p" else s

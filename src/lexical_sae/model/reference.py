@@ -1,0 +1,72 @@
+"""The plain form of everything: dense, obvious, and what the fast path is tested against.
+
+It holds [B, L, V] and [B, C, V], so it is for tests, benchmarks and reading.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lexical_sae.model.gate import apply_gate, nonnegative_threshold
+from lexical_sae.model.heads import Head, LinearHead, MLPHead
+from lexical_sae.model.lexical_layer import LexicalLayer
+
+
+def plain_positions(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
+    """s [B, L, V]: gated lexical logits of every position, 0 where mask [B, L] is false."""
+    z = h @ layer.weight.T + layer.bias  # [B, L, V]
+    s = plain_gate(layer, z) * layer.keep
+    s = s.masked_fill(~mask[..., None], 0.0)
+    if layer.topk > 0 and not layer.training:
+        kth = s.topk(min(layer.topk, s.shape[-1]), dim=-1).values[..., -1:]
+        s = s * (s >= kth)
+    return s
+
+
+def plain_documents(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
+    """s [B, V]: pooled over the positions of each text."""
+    s = plain_positions(layer, h, mask)
+    if layer.pooling == "max":
+        return s.amax(1)
+    assert layer.attention is not None
+    score = (h @ layer.attention).masked_fill(~mask, -torch.inf)  # [B, L]
+    weight = torch.softmax(score, dim=1).masked_fill(~mask, 0.0)  # NaN rows: texts of no words
+    return torch.einsum("bl,blv->bv", weight, s)
+
+
+def plain_gate(layer: LexicalLayer, z: Tensor) -> Tensor:
+    theta = nonnegative_threshold(layer.threshold).expand_as(z)
+    return apply_gate(
+        z,
+        theta,
+        gate=layer.gate,
+        width=layer.width,
+        window=layer.window,
+        saturation=layer.saturation,
+    )
+
+
+def plain_logits(head: Head, s: Tensor) -> Tensor:
+    """s [..., V] → [..., C]."""
+    if isinstance(head, LinearHead):
+        return s @ head.weight + head.bias
+    assert isinstance(head, MLPHead)
+    return torch.relu(_hidden(head, s)) @ head.W2.T + head.b2
+
+
+def plain_effective(head: Head, s: Tensor) -> tuple[Tensor, Tensor]:
+    """W_eff [..., C, V] and b_eff [..., C], written out."""
+    if isinstance(head, LinearHead):
+        shape = (*s.shape[:-1], head.classes)
+        return head.weight.T.expand(*shape, -1), head.bias.expand(shape)
+    assert isinstance(head, MLPHead)
+    active = (_hidden(head, s) > 0).to(s.dtype)  # [..., width]
+    W_eff = torch.einsum("ck,...k,vk->...cv", head.W2, active, head.W1)
+    hidden = active * (0.0 if head.b1 is None else head.b1)
+    return W_eff, hidden @ head.W2.T + head.b2
+
+
+def _hidden(head: MLPHead, s: Tensor) -> Tensor:
+    u = s @ head.W1
+    return u if head.b1 is None else u + head.b1

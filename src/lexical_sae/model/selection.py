@@ -1,0 +1,133 @@
+"""Which (row, word) pairs can be open: the one dense product, in blocks that fit in cache.
+
+Selection has no gradient. It returns candidates only; the gate decides on logits that are
+recomputed pair by pair, so the result does not depend on the block sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Measured on two cores (docs/performance.md); on an accelerator larger blocks feed it better.
+CPU_BLOCK = (512, 512)
+ACCELERATOR_BLOCK = (8192, 4096)
+
+# Candidates are taken a little below the bound, because a blocked product and the pair's own
+# dot product round differently; the gate then decides on the latter.
+RELATIVE_SLACK = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class WordPositions:
+    """The real word positions of a padded batch, packed: padding and special tokens are gone."""
+
+    document: Tensor  # [N] ascending
+    position: Tensor  # [N] token position in the padded sequence
+    batch: int
+    length: int
+
+    @property
+    def flat(self) -> Tensor:
+        """[N] index into the flattened [B · L] batch."""
+        return self.document * self.length + self.position
+
+
+def word_positions(mask: Tensor) -> WordPositions:
+    """mask [B, L], true where a word of the input stands."""
+    document, position = mask.nonzero(as_tuple=True)
+    return WordPositions(document, position, mask.shape[0], mask.shape[1])
+
+
+def block_sizes(device: torch.device) -> tuple[int, int]:
+    return CPU_BLOCK if device.type == "cpu" else ACCELERATOR_BLOCK
+
+
+def pooled_logits(
+    h: Tensor,
+    E: Tensor,
+    b: Tensor,
+    document: Tensor,
+    documents: int,
+    block: tuple[int, int] | None = None,
+) -> Tensor:
+    """Max over each document's positions of h·E + b: [documents, V]; −inf for an empty one.
+
+    h [N, H] packed, document [N] ascending. Holds one block of logits, never [N, V].
+    """
+    row_block, word_block = block or block_sizes(h.device)
+    pooled = h.new_full((documents, E.shape[0]), -torch.inf)
+    for start in range(0, h.shape[0], row_block):
+        rows = h[start : start + row_block]
+        ids, lengths = torch.unique_consecutive(
+            document[start : start + row_block], return_counts=True
+        )
+        segments = list(zip(ids.tolist(), lengths.tolist(), strict=True))
+        for left in range(0, E.shape[0], word_block):
+            z = rows @ E[left : left + word_block].T  # [row_block, word_block]
+            top = 0
+            for doc, length in segments:
+                target = pooled[doc, left : left + word_block]
+                torch.maximum(target, z[top : top + length].amax(0), out=target)
+                top += length
+    return pooled.add_(b)
+
+
+def with_slack(bound: Tensor) -> Tensor:
+    return bound - RELATIVE_SLACK * (1 + bound.abs())
+
+
+@torch.no_grad()
+def select_documents(
+    h: Tensor,
+    E: Tensor,
+    b: Tensor,
+    bound: Tensor,
+    where: WordPositions,
+    block: tuple[int, int] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(document [P], word [P], index into the packed rows [P]) with max over positions > bound.
+
+    bound [V]. The position is the first one at which the maximum is reached.
+    """
+    pooled = pooled_logits(h, E, b, where.document, where.batch, block)
+    document, word = (pooled > with_slack(bound)).nonzero(as_tuple=True)
+    del pooled
+    row_count = torch.bincount(where.document, minlength=where.batch).tolist()
+    pair_count = torch.bincount(document, minlength=where.batch).tolist()
+    packed = torch.empty_like(word)
+    row = pair = 0
+    for n_rows, n_pairs in zip(row_count, pair_count, strict=True):
+        if n_pairs:
+            words = word[pair : pair + n_pairs]
+            z = h[row : row + n_rows] @ E[words].T  # [n_rows, n_pairs]; b moves no argmax
+            packed[pair : pair + n_pairs] = row + z.argmax(0)
+        row, pair = row + n_rows, pair + n_pairs
+    return document, word, packed
+
+
+@torch.no_grad()
+def select_positions(
+    h: Tensor, E: Tensor, b: Tensor, bound: Tensor, block: tuple[int, int] | None = None
+) -> tuple[Tensor, Tensor]:
+    """(packed row [P], word [P]) with h·E + b > bound, sorted by row, then word."""
+    row_block, word_block = block or block_sizes(h.device)
+    floor = with_slack(bound) - b  # compare the bare product: b never has to be added
+    found_rows: list[Tensor] = []
+    found_words: list[Tensor] = []
+    for start in range(0, h.shape[0], row_block):
+        rows = h[start : start + row_block]
+        keys = []
+        for left in range(0, E.shape[0], word_block):
+            z = rows @ E[left : left + word_block].T
+            row, word = (z > floor[left : left + word_block]).nonzero(as_tuple=True)
+            keys.append(row * E.shape[0] + (word + left))
+        key = torch.cat(keys).sort().values
+        found_rows.append(torch.div(key, E.shape[0], rounding_mode="floor") + start)
+        found_words.append(key % E.shape[0])
+    if not found_rows:
+        none = torch.empty(0, dtype=torch.long, device=h.device)
+        return none, none
+    return torch.cat(found_rows), torch.cat(found_words)

@@ -1,0 +1,103 @@
+"""Texts to token ids, with the characters and the input word behind every token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A padded batch. `input_ids` and `attention_mask` go into the model as they are."""
+
+    texts: tuple[str, ...]
+    input_ids: Tensor  # [B, L]
+    attention_mask: Tensor  # [B, L]
+    offsets: tuple[tuple[tuple[int, int], ...], ...]  # [B][L] characters of each token
+    word_ids: tuple[tuple[int | None, ...], ...]  # [B][L] input word of each token, None: none
+    truncated: tuple[bool, ...]  # [B] whether the text was longer than the limit
+
+    def model_inputs(self) -> dict[str, Tensor]:
+        return {"input_ids": self.input_ids, "attention_mask": self.attention_mask}
+
+
+def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
+    """A fast tokenizer from a folder or a hub name, checked not to be an empty shell."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(folder))
+    except (OSError, ValueError, ImportError) as error:
+        first_line = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise ValueError(
+            f"No tokenizer could be loaded from {folder!s} ({first_line}); expected a folder or "
+            "hub name with tokenizer.json or the tokenizer's vocabulary files."
+        ) from error
+    return check_tokenizer(tokenizer)
+
+
+def check_tokenizer(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"{type(tokenizer).__name__} is a slow tokenizer without character offsets; "
+            "explanations need a fast one (a tokenizer.json)."
+        )
+    special = len(set(tokenizer.all_special_ids))
+    if len(tokenizer) <= special:
+        raise ValueError(
+            f"The tokenizer has {len(tokenizer)} tokens, of which {special} are special: its "
+            "vocabulary was not found; check that the folder holds tokenizer.json or vocab files."
+        )
+    return tokenizer
+
+
+def structural_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Ids of tokens that stand for no word of the input.
+
+    The unknown token is not among them: it stands where a real, if unknown, word is.
+    """
+    return sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    max_length: int,
+    device: Any = "cpu",
+) -> Encoded:
+    """Tokenise raw texts. A special token spelled out in a text ("[MASK]") is read as letters:
+    what a user types must not steer the model's own markers."""
+    if isinstance(texts, str):
+        raise ValueError("texts is one string; expected a list of strings, e.g. [text].")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"texts[{index}] is {type(text).__name__}; expected a string.")
+    if not texts:
+        raise ValueError("texts is empty; expected at least one string.")
+    batch: Any = tokenizer(
+        list(texts),
+        padding=True,
+        truncation=True,
+        max_length=max_length,
+        return_offsets_mapping=True,
+        return_tensors="pt",
+        split_special_tokens=True,
+    )
+    rows = range(len(texts))
+    return Encoded(
+        texts=tuple(texts),
+        input_ids=batch["input_ids"].to(device),
+        attention_mask=batch["attention_mask"].to(device),
+        offsets=tuple(
+            tuple((int(a), int(z)) for a, z in row) for row in batch["offset_mapping"].tolist()
+        ),
+        word_ids=tuple(tuple(batch.word_ids(row)) for row in rows),
+        truncated=tuple(bool(batch.encodings[row].overflowing) for row in rows),
+    )
