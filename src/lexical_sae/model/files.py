@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transformers.utils import PushToHubMixin
+from transformers.utils.hub import PushToHubMixin
 
 from lexical_sae.model.dictionary import Dictionary, json_hash, surface, tokenizer_hash
 from lexical_sae.text.tokenise import load_tokenizer

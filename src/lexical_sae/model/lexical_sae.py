@@ -19,7 +19,7 @@ from lexical_sae.model.backbone import (
     rebuild_backbone,
 )
 from lexical_sae.model.build import build_from_backbone
-from lexical_sae.model.calibration import calibrate_thresholds
+from lexical_sae.model.calibration import DEFAULT_OPEN_WORDS, calibrate_thresholds
 from lexical_sae.model.compaction import compact_model
 from lexical_sae.model.config import LexicalSAEConfig
 from lexical_sae.model.dictionary import Dictionary
@@ -183,18 +183,18 @@ class LexicalSAE(PreTrainedModel):
 
     # -- texts ---------------------------------------------------------------------------------
 
-    def encode(self, texts: Sequence[str], max_length: int | None = None) -> Encoded:
+    def encode(self, texts: Sequence[str], max_tokens: int | None = None) -> Encoded:
         """Token ids on this model's device, with the characters behind every token."""
         if self.tokenizer is None:
             raise ValueError("This model has no tokenizer; load it with from_pretrained.")
-        limit = self.config.max_length if max_length is None else max_length
+        limit = self.config.max_tokens if max_tokens is None else max_tokens
         return encode(self.tokenizer, texts, limit, self.device)
 
     def adapt(self, texts: Sequence[str], **settings: Any) -> None:
         """Self-supervised adaptation of an added lexical head; see `model.adaptation`."""
         adapt_lexical_head(self, texts, **settings)
 
-    def calibrate(self, texts: Sequence[str], open_words: int = 200) -> float:
+    def calibrate(self, texts: Sequence[str], open_words: int = DEFAULT_OPEN_WORDS) -> float:
         """Set every threshold so that `open_words` open per text; returns the threshold."""
         return calibrate_thresholds(self, texts, open_words)
 

@@ -15,8 +15,11 @@ from torch import Tensor
 
 from lexical_sae.model.open_words import row_offsets
 
-# torch says so once for every process; the sampled product below is all we use of it.
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+# torch warns once in every process that CSR tensors are in beta; the sampled product below is all
+# that is used of them, so the warning is spent here.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0, 0], [], [], size=(1, 1))
 
 _GATHER_CHUNK = 8192  # pairs per step of the gathered product: 2 · 8192 · H floats
 

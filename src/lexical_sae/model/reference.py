@@ -26,9 +26,14 @@ def plain_positions(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
 
 def plain_documents(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
     """s [B, V]: pooled over the positions of each text."""
+    if layer.pooling == "max" and not (layer.topk > 0 and not layer.training):
+        z = h @ layer.weight.T + layer.bias  # [B, L, V]
+        lowest = torch.finfo(z.dtype).min
+        pooled = z.masked_fill(~mask[..., None], lowest).max(1).values  # [B, V]
+        return plain_gate(layer, pooled) * layer.keep
     s = plain_positions(layer, h, mask)
     if layer.pooling == "max":
-        return s.amax(1)
+        return s.max(1).values
     assert layer.attention is not None
     score = (h @ layer.attention).masked_fill(~mask, -torch.inf)  # [B, L]
     weight = torch.softmax(score, dim=1).masked_fill(~mask, 0.0)  # NaN rows: texts of no words

@@ -69,11 +69,13 @@ def structural_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
 def encode(
     tokenizer: PreTrainedTokenizerBase,
     texts: Sequence[str],
-    max_length: int,
+    max_tokens: int,
     device: Any = "cpu",
 ) -> Encoded:
     """Tokenise raw texts. A special token spelled out in a text ("[MASK]") is read as letters:
     what a user types must not steer the model's own markers."""
+    import torch
+
     if isinstance(texts, str):
         raise ValueError("texts is one string; expected a list of strings, e.g. [text].")
     for index, text in enumerate(texts):
@@ -85,11 +87,18 @@ def encode(
         list(texts),
         padding=True,
         truncation=True,
-        max_length=max_length,
+        max_length=max_tokens,
         return_offsets_mapping=True,
+        return_special_tokens_mask=True,
         return_tensors="pt",
         split_special_tokens=True,
     )
+    # Unigram vocabularies hold "<s>" and the like as ordinary pieces, so spelled out they are found
+    # in spite of split_special_tokens; they become the unknown word.
+    typed = torch.isin(batch["input_ids"], torch.tensor(structural_ids(tokenizer)))
+    typed &= batch["special_tokens_mask"] == 0
+    if tokenizer.unk_token_id is not None:
+        batch["input_ids"][typed] = tokenizer.unk_token_id
     rows = range(len(texts))
     return Encoded(
         texts=tuple(texts),

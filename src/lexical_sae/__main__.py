@@ -1,0 +1,3 @@
+from lexical_sae.cli import main
+
+main()
