@@ -48,9 +48,11 @@ def datasets() -> None:
     """List the datasets that can be named, and where each is looked for."""
     from lexical_sae.text import list_datasets
 
-    table = Table("name", "task", "about", "looked for in", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("name", "task", "about", "looked for in"):
+        table.add_column(heading, no_wrap=heading != "about")
     for info in list_datasets():
-        table.add_row(info.name, info.task or "?", info.about, ", then ".join(info.sources))
+        table.add_row(info.name, info.task or "?", info.about, "\n".join(info.sources))
     out.print(table)
 
 
@@ -152,8 +154,11 @@ def words(
 
 def _opened(model: LexicalSAE, encoded: Any, state: Any) -> list[dict[str, Any]]:
     """Open words of the one text, largest activation first."""
+    from lexical_sae.attribution.words import input_words
+
     open_words = state.open_words
     assert model.dictionary is not None
+    source_of = {p: word for word in input_words(encoded, 0) for p in word.positions}
     found = []
     for word, value, position in zip(
         open_words.word.tolist(),
@@ -161,15 +166,14 @@ def _opened(model: LexicalSAE, encoded: Any, state: Any) -> list[dict[str, Any]]
         open_words.position.tolist(),
         strict=True,
     ):
-        start, end = encoded.offsets[0][position]
-        source = encoded.texts[0][start:end]
+        source = source_of[position]
         found.append(
             {
                 "word": model.dictionary.words[word],
                 "activation": value,
-                "from": source,
-                "start": start,
-                "end": end,
+                "from": source.text,
+                "start": source.start,
+                "end": source.end,
             }
         )
     return sorted(found, key=lambda item: -float(item["activation"]))

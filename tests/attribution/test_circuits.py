@@ -49,6 +49,12 @@ def test_mass_takes_the_fewest_words_that_hold_it() -> None:
     assert circuit_mask(attribution, _row_of([0] * 4), mass=1.0).tolist() == [1, 1, 1, 1]
 
 
+def test_top_k_takes_k_words_of_every_row() -> None:
+    attribution = torch.tensor([1.0, -6.0, 2.0, 1.0])
+    assert circuit_mask(attribution, _row_of([0] * 4), k=2).tolist() == [0, 1, 1, 0]
+    assert circuit_mask(attribution, _row_of([0] * 4), k=9).tolist() == [1, 1, 1, 1]
+
+
 def test_words_that_contribute_nothing_are_never_in() -> None:
     attribution = torch.tensor([0.0, 0.0, 3.0])
     assert circuit_mask(attribution, _row_of([0] * 3), fraction=1.0).tolist() == [0, 0, 1]
@@ -110,8 +116,9 @@ def test_the_soft_mask_passes_a_gradient() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "Give either fraction or mass"),
-        ({"fraction": 0.1, "mass": 0.9}, "Give either fraction or mass"),
+        ({}, r"Give one of fraction, k and mass \(found: none\)"),
+        ({"fraction": 0.1, "mass": 0.9}, r"\(found: fraction, mass\)"),
+        ({"k": 0}, "k is 0; expected at least 1"),
         ({"fraction": 0.0}, "fraction is 0.0; expected a number above 0"),
         ({"mass": 1.5}, "mass is 1.5"),
         ({"fraction": 0.1, "temperature": 0.0}, "temperature is 0.0"),

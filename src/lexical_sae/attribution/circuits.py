@@ -7,7 +7,8 @@ fraction of the whole vocabulary would be far more than is open and mask nothing
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,17 +23,21 @@ def circuit_mask(
     open_words: OpenWords,
     *,
     fraction: float | None = None,
+    k: int | None = None,
     mass: float | None = None,
     soft: bool = False,
     temperature: float = 0.1,
 ) -> Tensor:
     """[P] in [0, 1]: 1 for the words of each row's circuit, by |attribution| [P].
 
-    `fraction`: the top ⌈fraction · open⌉ words. `mass`: the fewest words that hold this share of
-    Σ|A|. A word that contributes nothing is never in. `soft` gives σ((|A| − t)/τ) instead, with t
-    between the last word in and the first word out and τ = temperature · the row's mean |A|.
+    `fraction`: the top ⌈fraction · open⌉ words. `k`: the top k. `mass`: the fewest words that hold
+    this share of Σ|A|. A word that contributes nothing is never in. `soft` gives σ((|A| − t)/τ)
+    instead, with t between the last word in and the first word out and τ = temperature · the
+    row's mean |A|.
     """
-    _check_choice(fraction, mass, temperature)
+    _check_choice(fraction, mass, k)
+    if not temperature > 0:
+        raise ValueError(f"temperature is {temperature}; expected a number above 0.")
     size = attribution.abs()
     order, rank = _rank_in_row(size.detach(), open_words)
     total, count = _row_totals(size.detach(), open_words)
@@ -40,6 +45,8 @@ def circuit_mask(
         # the small step back keeps 0.1 · 10 words from rounding up to two
         allowed = torch.ceil(fraction * count.double() - 1e-9)
         chosen = rank < allowed[open_words.row]
+    elif k is not None:
+        chosen = rank < k
     else:
         assert mass is not None
         before = _mass_before(size.detach(), open_words, order)
@@ -53,14 +60,17 @@ def circuit_mask(
     return torch.sigmoid((size - threshold[open_words.row]) / width)
 
 
-def _check_choice(fraction: float | None, mass: float | None, temperature: float) -> None:
-    if (fraction is None) == (mass is None):
-        raise ValueError("Give either fraction or mass to circuit_mask, for instance fraction=0.1.")
-    name, value = ("fraction", fraction) if fraction is not None else ("mass", mass)
-    if value is None or not 0 < value <= 1:
-        raise ValueError(f"{name} is {value}; expected a number above 0 and at most 1.")
-    if not temperature > 0:
-        raise ValueError(f"temperature is {temperature}; expected a number above 0.")
+def _check_choice(fraction: float | None, mass: float | None, k: int | None) -> None:
+    given = {"fraction": fraction, "mass": mass, "k": k}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if len(chosen) != 1:
+        found = ", ".join(chosen) or "none"
+        raise ValueError(f"Give one of fraction, k and mass (found: {found}), e.g. fraction=0.1.")
+    if k is not None and k < 1:
+        raise ValueError(f"k is {k}; expected at least 1.")
+    for name, value in (("fraction", fraction), ("mass", mass)):
+        if value is not None and not 0 < value <= 1:
+            raise ValueError(f"{name} is {value}; expected a number above 0 and at most 1.")
 
 
 def _rank_in_row(size: Tensor, open_words: OpenWords) -> tuple[Tensor, Tensor]:
@@ -119,6 +129,9 @@ class ClassCircuit:
     mean_attribution: tuple[float, ...]
     share: float  # of the class's total mean |A| that these words hold
 
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
 
 @torch.no_grad()
 def collect_class_attributions(
@@ -149,7 +162,7 @@ def class_circuits(
     attributions: ClassAttributions, *, fraction: float | None = None, mass: float | None = None
 ) -> list[ClassCircuit]:
     """Each class's circuit: a fraction of the words that ever open for it, or a share of mass."""
-    _check_choice(fraction, mass, 1.0)
+    _check_choice(fraction, mass, None)
     circuits = []
     for index, (mean, rows) in enumerate(
         zip(attributions.mean, attributions.rows.tolist(), strict=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from torch import Tensor
 
@@ -21,6 +22,39 @@ class SpanScore:
     start: int
     end: int
     score: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class InputWord:
+    """A word of the input text and the token positions that make it up."""
+
+    text: str
+    start: int
+    end: int
+    positions: tuple[int, ...]
+
+
+def input_words(encoded: Encoded, row: int) -> list[InputWord]:
+    """The words of a text in its order, as the tokenizer splits it; every token with characters
+    belongs to exactly one."""
+    groups: dict[object, list[int]] = {}
+    for position, (start, end) in enumerate(encoded.offsets[row]):
+        word = encoded.word_ids[row][position]
+        if word is not None:
+            groups.setdefault(word, []).append(position)
+        elif start < end:  # a token with characters but no word, such as an added token
+            groups.setdefault(("token", position), []).append(position)
+    text = encoded.texts[row]
+    found = []
+    for positions in groups.values():
+        start = min(encoded.offsets[row][p][0] for p in positions)
+        end = max(encoded.offsets[row][p][1] for p in positions)
+        start, end = _without_spaces(text, start, end)
+        found.append(InputWord(text[start:end], start, end, tuple(positions)))
+    return found
 
 
 def position_contributions(state: CircuitState, attribution: Tensor, length: int) -> Tensor:
@@ -57,23 +91,12 @@ def aggregate_subword_attributions(
     """
     if method not in METHODS:
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
-    groups: dict[object, list[int]] = {}
-    for position, (start, end) in enumerate(encoded.offsets[row]):
-        word = encoded.word_ids[row][position]
-        if word is not None:
-            groups.setdefault(word, []).append(position)
-        elif start < end:  # a token with characters but no word, such as an added token
-            groups.setdefault(("token", position), []).append(position)
-    text = encoded.texts[row]
     values = scores.tolist()
     found = []
-    for positions in groups.values():
-        start = min(encoded.offsets[row][p][0] for p in positions)
-        end = max(encoded.offsets[row][p][1] for p in positions)
-        start, end = _without_spaces(text, start, end)
-        parts = [values[p] for p in positions]
+    for word in input_words(encoded, row):
+        parts = [values[p] for p in word.positions]
         score = sum(parts) if method == "sum" else max(parts, key=abs)
-        found.append(SpanScore(text[start:end], start, end, score))
+        found.append(SpanScore(word.text, word.start, word.end, score))
     return found
 
 

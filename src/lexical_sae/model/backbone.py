@@ -193,7 +193,8 @@ def _head_is_missing(model: PreTrainedModel, missing: set[str] | list[str]) -> b
 
 @contextlib.contextmanager
 def quiet_loading() -> Iterator[None]:
-    """transformers reports every head weight a checkpoint lacks; here that is expected."""
+    """Without transformers' bars for a second's work, and its report of every head weight that a
+    checkpoint lacks, which is expected here."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

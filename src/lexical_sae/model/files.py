@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from transformers.utils.hub import PushToHubMixin
 
+from lexical_sae.model.backbone import quiet_loading
 from lexical_sae.model.dictionary import Dictionary, json_hash, surface, tokenizer_hash
 from lexical_sae.text.tokenise import load_tokenizer
 
@@ -54,7 +56,8 @@ def save_model(
     written: set[str] = set()
     scratch = Path(tempfile.mkdtemp(prefix=".saving-", dir=target))
     try:
-        save_weights(scratch, **options)
+        with quiet_loading():
+            save_weights(scratch, **options)
         assert model.tokenizer is not None
         model.tokenizer.save_pretrained(scratch)
         for weights in scratch.glob("*.safetensors"):
@@ -83,7 +86,14 @@ def load_model(
             raise ValueError(
                 f"{folder} has no {needed}; expected a folder written by save_pretrained."
             )
-    model: LexicalSAE = load_weights(folder, *args, **options)
+    dtype = options.pop("dtype", options.pop("torch_dtype", None))
+    with quiet_loading():
+        model: LexicalSAE = load_weights(folder, *args, dtype="auto", **options)
+    if isinstance(dtype, torch.dtype):
+        # a backbone may run in half precision; what is explained stays as it was saved
+        backbone: torch.nn.Module = model.backbone
+        for part in (backbone, model.transform):
+            part.to(dtype)
     model.tokenizer = load_tokenizer(folder)
     model.dictionary = read_dictionary(model.tokenizer, model.lexical.token_ids.tolist())
     _refuse_mismatch(folder, identity_hashes(model))
