@@ -45,6 +45,7 @@ class TestFamily:
         model = tiny_model(family)
         model.save_pretrained(tmp_path)
         loaded = LexicalSAE.from_pretrained(tmp_path)
+        assert set(loaded.state_dict()) == set(model.state_dict())  # no leftover comes back
         inputs = model.encode(TEXTS[:6]).model_inputs()
         assert torch.equal(model.classify(**inputs).logits, loaded.classify(**inputs).logits)
 

@@ -100,6 +100,17 @@ def test_a_changed_dictionary_is_refused(saved) -> None:
         LexicalSAE.from_pretrained(saved)
 
 
+def test_weights_that_do_not_fit_are_refused(saved) -> None:
+    from safetensors.torch import load_file, save_file
+
+    file = saved / "model.safetensors"
+    tensors = load_file(file)
+    del tensors["head.W1"]
+    save_file(tensors, file, metadata={"format": "pt"})
+    with pytest.raises(ValueError, match=r"do not fit its config\.json \(for instance head\.W1\)"):
+        LexicalSAE.from_pretrained(saved)
+
+
 def test_missing_files_and_names_are_refused_in_one_sentence(saved, tmp_path) -> None:
     (saved / "tokenizer.json").unlink()
     with pytest.raises(ValueError, match=r"has no tokenizer\.json"):

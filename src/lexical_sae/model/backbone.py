@@ -115,15 +115,14 @@ def strip_masked_lm(model: PreTrainedModel) -> LoadedBackbone:
         )
     weight = decoder.weight.detach()
     bias = weight.new_zeros(weight.shape[0]) if decoder.bias is None else decoder.bias.detach()
+    _drop_outer_bias(model, decoder)
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if child is decoder:
                 setattr(module, name, PassThrough())
-        # some families also hold the decoder's bias one level up, tied; nothing uses it now
-        for name, parameter in list(module._parameters.items()):
-            if parameter is not None and parameter is decoder.bias:
-                module._parameters[name] = None
     _forget_ties(model)
+    # some families initialise the decoder from the top, where it no longer is
+    model._is_hf_initialized = True
     return LoadedBackbone(model, "masked_lm", weight, bias)
 
 
@@ -140,6 +139,21 @@ def strip_encoder(model: PreTrainedModel) -> LoadedBackbone:
             "language model of this family."
         )
     return LoadedBackbone(model, "encoder", weight, weight.new_zeros(weight.shape[0]))
+
+
+def _drop_outer_bias(model: PreTrainedModel, decoder: nn.Module) -> None:
+    """Some families hold the decoder's bias once more, one level up, and tie the two; without the
+    decoder nothing uses it. Told by the family's own table of ties, since nothing is tied yet
+    while a model is being loaded."""
+    ties = getattr(model, "_tied_weights_keys", None) or {}
+    for name, module in model.named_modules():
+        if module is decoder:
+            outer = ties.get(f"{name}.bias") if isinstance(ties, dict) else None
+            if outer is not None:
+                path, _, attribute = outer.rpartition(".")
+                owner = model.get_submodule(path)
+                setattr(owner, attribute, None)
+                owner._is_hf_initialized = True  # type: ignore[assignment]  # nothing left to do
 
 
 def _forget_ties(model: PreTrainedModel) -> None:

@@ -13,7 +13,7 @@ from lexical_sae.model.selection import pooled_logits, word_positions
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
 
-MAX_TEXTS = 512  # a few hundred fix a quantile well enough
+MAX_TEXTS = 256  # enough to fix a quantile to within a few per cent
 BATCH = 32
 DEFAULT_OPEN_WORDS = 200  # four times the fifty or so that training leaves open
 _TOKENS_PER_BATCH = 64  # tagging: positions sampled per batch, each one a row of V logits

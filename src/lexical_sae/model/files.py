@@ -80,6 +80,7 @@ def load_model(
     args: tuple[Any, ...],
     options: dict[str, Any],
 ) -> LexicalSAE:
+    model: LexicalSAE
     folder = _local_folder(str(name), options)
     for needed in ("config.json", "tokenizer.json"):
         if not (folder / needed).is_file():
@@ -88,7 +89,15 @@ def load_model(
             )
     dtype = options.pop("dtype", options.pop("torch_dtype", None))
     with quiet_loading():
-        model: LexicalSAE = load_weights(folder, *args, dtype="auto", **options)
+        model, report = load_weights(
+            folder, *args, dtype="auto", output_loading_info=True, **options
+        )
+    absent = sorted(report["missing_keys"]) + sorted(report["unexpected_keys"])
+    if absent or report["mismatched_keys"]:
+        raise ValueError(
+            f"The weights in {folder} do not fit its config.json (for instance "
+            f"{(absent or [str(report['mismatched_keys'])])[0]}); restore the original files."
+        )
     if isinstance(dtype, torch.dtype):
         # a backbone may run in half precision; what is explained stays as it was saved
         backbone: torch.nn.Module = model.backbone
