@@ -122,7 +122,7 @@ def test_the_real_backbone_opens_the_word_itself(
     with pytest.warns(UserWarning, match="untrained one"):
         model = LexicalSAE.from_backbone(f"wheel:{MINILM}", labels=["negative", "positive"])
     assert model.config.backbone_kind == "encoder"
-    assert len(model.dictionary) == 21_722
+    assert len(model.dictionary) == 21_966
     model.adapt(texts, steps=20, batch_size=16, cache=False)
     model.calibrate(texts[:64], 50)
     test = load_dataset("movie_snippets", "test").texts[:32]

@@ -17,8 +17,9 @@ FILES = sorted(ROOT.rglob("*.py"))
 def _imports(file: Path) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found.append(node.module)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name} has a relative import"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
     return [name for name in found if name.startswith("lexical_sae.")]
@@ -31,7 +32,7 @@ def test_a_folder_imports_only_from_those_above_it(file: Path) -> None:
         return
     allowed = ORDER[: ORDER.index(folder) + 1]
     for name in _imports(file):
-        assert name.split(".")[1] in allowed, f"{file.name} imports {name}"
+        assert name.split(".")[1] in (*allowed, "__version__"), f"{file.name} imports {name}"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))

@@ -25,7 +25,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, emoji=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -68,7 +68,7 @@ def data(
     from lexical_sae.text import load_dataset
 
     found = load_dataset(name, split, text_column=text_column, label_column=label_column)
-    out.print(f"[bold]{found.name}[/] ({found.split}): {len(found):,} rows, {found.task}")
+    _plain(f"{found.name} ({found.split}): {len(found):,} rows, {found.task}")
     _plain(found.source)
     for note in found.notes:
         _plain(f"note: {note}")
@@ -102,13 +102,14 @@ def build(
     """Make an untrained model: backbone, dictionary, adapted lexical head, set thresholds."""
     import warnings
 
+    from lexical_sae.model.config import check_labels
     from lexical_sae.model.lexical_sae import LexicalSAE
     from lexical_sae.text import load_dataset
 
     _refuse_taken(output)
     found = load_dataset(dataset)
     texts = found.texts or [" ".join(tokens) for tokens in found.tokens]
-    names = [name.strip() for name in labels.split(",")]
+    names = check_labels([name.strip() for name in labels.split(",") if name.strip()])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the head is adapted in the next line
         model = LexicalSAE.from_backbone(backbone, names, found.task, seed=seed)
@@ -141,7 +142,7 @@ def words(
         residual = float(verify_sum(state).residual.max())
         opened = _opened(loaded, encoded, state)
         if as_json:
-            _plain(json.dumps({"text": one, "open_words": opened, "residual": residual}))
+            print(json.dumps({"text": one, "open_words": opened, "residual": residual}))
             continue
         _plain(one)
         sources = sorted({(word["start"], word["end"], word["from"]) for word in opened})
@@ -195,5 +196,6 @@ def main() -> None:
         app()
     except (ValueError, OSError) as error:
         message = str(error).strip() or type(error).__name__
-        Console(stderr=True, soft_wrap=True).print(f"Error: {message}", markup=False, style="red")
+        err = Console(stderr=True, soft_wrap=True, emoji=False)
+        err.print(f"Error: {' '.join(message.split())}", markup=False, style="red")
         sys.exit(2)

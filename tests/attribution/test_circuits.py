@@ -113,6 +113,26 @@ def test_the_soft_mask_passes_a_gradient() -> None:
     assert gradient[1] < 0 < gradient[0]  # towards larger |A| for either sign
 
 
+def test_a_text_whose_contributions_are_all_zero_has_no_circuit_and_no_nan() -> None:
+    attribution = torch.zeros(3, requires_grad=True)
+    mask = circuit_mask(attribution, _row_of([0] * 3), fraction=0.5, soft=True)
+    assert mask.tolist() == [0, 0, 0]
+    (mask * torch.tensor([5.0, -7.0, 9e9])).sum().backward()
+    assert bool(torch.isfinite(attribution.grad).all())
+
+
+def test_padding_counts_for_no_class() -> None:
+    model = tiny_model("bert")
+    encoded = model.encode(TEXTS[:2])
+    ids, mask = encoded.input_ids, encoded.attention_mask
+    padding = torch.zeros(2, 20, dtype=torch.long)
+    short = model.tag(ids, mask)
+    long = model.tag(torch.cat([ids, padding], 1), torch.cat([mask, padding], 1))
+    for state in (short, long):
+        found = collect_class_attributions([state])
+        assert int(found.rows.sum()) == int(model.word_mask(ids, mask).sum())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -165,5 +185,8 @@ def test_class_circuits_by_mass_and_by_label() -> None:
     state = model.classify(**model.encode(TEXTS[:4]).model_inputs())
     labelled = collect_class_attributions([state], labels=[torch.tensor([2, 2, -1, 2])])
     assert labelled.rows.tolist() == [0, 0, 3]
+    for wrong in ([], [torch.tensor([0, 0])], [torch.tensor([9, 0, 0, 0])]):
+        with pytest.raises(ValueError, match="labels does not fit"):
+            collect_class_attributions([state], labels=wrong)
     with pytest.raises(ValueError, match="No batches were given"):
         collect_class_attributions([])

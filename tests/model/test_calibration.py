@@ -31,7 +31,7 @@ def test_calibration_opens_the_wanted_number_of_words(task: str, wanted: int) ->
 
 def test_calibration_never_goes_below_zero_and_refuses_nonsense() -> None:
     model = tiny_model("bert")
-    assert model.calibrate(TEXTS[:8], len(model.dictionary) - 1) == 0.0
+    assert model.calibrate(TEXTS[:8], len(model.dictionary)) == 0.0
     with pytest.raises(ValueError, match="open_words is 0; expected 1 to"):
         model.calibrate(TEXTS[:8], 0)
     with pytest.raises(ValueError, match="None of the texts contains a word"):
@@ -59,6 +59,14 @@ def test_compaction_equals_the_suppressed_model_bit_for_bit(task: str, pooling: 
     assert torch.equal(compute_attribution_tensor(full), compute_attribution_tensor(sliced))
 
 
+def test_calibration_counts_words_that_can_open() -> None:
+    model = tiny_model("bert", dictionary="all")
+    model.suppress(range(0, 60))
+    model.calibrate(TEXTS[:64], 5)
+    state = model.classify(**model.encode(TEXTS[:64]).model_inputs())
+    assert float(state.open_words.counts().float().mean()) == pytest.approx(5, rel=0.05)
+
+
 def test_a_compacted_model_is_saved_and_loaded(tmp_path) -> None:
     small = tiny_model("bert", open_words=3).compact(TEXTS[:10])
     small.save_pretrained(tmp_path)
@@ -76,6 +84,8 @@ def test_compaction_without_open_words_is_refused() -> None:
 def test_coordinates_outside_the_dictionary_are_refused() -> None:
     with pytest.raises(ValueError, match="Coordinate 999 is outside the dictionary"):
         tiny_model("bert").suppress([999])
+    with pytest.raises(ValueError, match="'film' is no coordinate; expected a number"):
+        tiny_model("bert").suppress(["film"])
 
 
 @pytest.fixture
@@ -121,8 +131,38 @@ def test_adaptation_shows_progress_and_refuses_nothing_to_read(encoder, capsys) 
     model = LexicalSAE.from_backbone(encoder, labels=["a", "b"])
     model.adapt(TEXTS[:40], steps=3)
     assert "Adapting the lexical head" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="texts is empty; adaptation needs texts"):
+    with pytest.raises(ValueError, match="texts is empty; expected at least one string"):
         model.adapt([])
+
+
+@pytest.mark.filterwarnings("ignore:This backbone has no masked")
+def test_a_damaged_or_unwritable_cache_costs_time_only(encoder, tmp_path, monkeypatch) -> None:
+    def weight() -> torch.Tensor:
+        model = LexicalSAE.from_backbone(encoder, labels=["a", "b"])
+        model.adapt(TEXTS, steps=2)
+        return model.lexical.weight
+
+    first = weight()
+    (file,) = (tmp_path / "cache" / "adapted").iterdir()
+    file.write_bytes(b"not a safetensors file")
+    assert torch.equal(weight(), first)
+    (tmp_path / "taken").write_text("a file where the cache should be")
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "taken"))
+    with pytest.warns(UserWarning, match="could not be cached"):
+        assert torch.equal(weight(), first)
+
+
+@pytest.mark.filterwarnings("ignore:This backbone has no masked")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"step": 3}, "'step' is no setting"), ({"steps": 0}, "cannot be run")],
+)
+def test_settings_that_make_no_sense_are_refused(encoder, settings, message) -> None:
+    model = LexicalSAE.from_backbone(encoder, labels=["a", "b"])
+    with pytest.raises(ValueError, match=message):
+        model.adapt(TEXTS, **settings)
+    with pytest.raises(ValueError, match=r"None of the 2 texts has a word of the dictionary"):
+        model.adapt(["qqq", "xxx"], steps=2, cache=False)
 
 
 def test_texts_given_to_from_backbone_adapt_and_calibrate(encoder) -> None:

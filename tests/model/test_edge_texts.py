@@ -18,13 +18,16 @@ MODELS = {family: tiny_model(family) for family in ("bert", "roberta", "deberta-
 @pytest.mark.parametrize("text", ["", "   ", "\n\t", "\u200b"])
 def test_a_text_of_no_words_gets_the_bias_and_an_empty_explanation(family: str, text: str) -> None:
     model = MODELS[family]
-    state = model.classify(**model.encode([text]).model_inputs())
-    if len(state.open_words) == 0:
-        assert torch.equal(state.logits[0], model.head.b2)
-        assert compute_attribution_tensor(state).shape == (0, 3)
+    encoded = model.encode([text])
+    state = model.classify(**encoded.model_inputs())
     assert verify_sum(state).ok
-    if text == "":
-        assert len(state.open_words) == 0
+    if bool(model.word_mask(**encoded.model_inputs()).any()):
+        assert family != "bert"  # byte-level and Unigram tokenizers make tokens of white space
+        assert text != ""
+        return
+    assert len(state.open_words) == 0
+    assert torch.equal(state.logits[0], model.head.b2)
+    assert compute_attribution_tensor(state).shape == (0, 3)
 
 
 def test_only_special_tokens_open_nothing() -> None:
@@ -92,11 +95,19 @@ def test_any_text_adds_up(family: str, texts: list[str]) -> None:
         ([], "texts is empty"),
         (["fine", None], r"texts\[1\] is NoneType"),
         ([3.5], r"texts\[0\] is float"),
+        (["fine", "half \ud83d"], r"texts\[1\] has half of a character .* at position 5"),
     ],
 )
 def test_what_is_not_a_list_of_strings_is_refused(texts: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MODELS["bert"].encode(texts)
+
+
+def test_lengths_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_tokens is 2; expected at least 3"):
+        MODELS["bert"].encode(["the film"], max_tokens=2)
+    with pytest.raises(ValueError, match="max_tokens is 900; this backbone reads at most 64"):
+        MODELS["bert"].encode(["the film"], max_tokens=900)
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:

@@ -156,7 +156,7 @@ def test_loading_needs_no_hub(saved) -> None:
     assert "tensor" in done.stdout
 
 
-def test_push_to_hub_uploads_what_loading_needs(monkeypatch) -> None:
+def test_push_to_hub_uploads_what_loading_needs(monkeypatch, tmp_path) -> None:
     """The hub is out of reach here, so the calls to it are caught on their way out, and what
     would have been uploaded is loaded instead."""
     from huggingface_hub import ModelCard
@@ -166,8 +166,9 @@ def test_push_to_hub_uploads_what_loading_needs(monkeypatch) -> None:
     inputs = model.encode(TEXTS[:2]).model_inputs()
     logits = []
 
-    def upload(folder: str, repo: str, **_: object) -> str:
+    def upload(folder: str, repo: str, **options: object) -> str:
         assert repo == "someone/model"
+        assert options["token"] == "secret"
         logits.append(LexicalSAE.from_pretrained(folder).classify(**inputs).logits)
         return "done"
 
@@ -176,7 +177,11 @@ def test_push_to_hub_uploads_what_loading_needs(monkeypatch) -> None:
     monkeypatch.setattr(hub, "hf_api", lambda: api)
     monkeypatch.setattr(hub, "create_and_tag_model_card", lambda *a, **k: ModelCard("card"))
     monkeypatch.setattr(model, "_upload_modified_files", upload)
-    assert model.push_to_hub("someone/model") == "done"
+    assert model.push_to_hub("someone/model", token="secret") == "done"
+    model.save_pretrained(
+        tmp_path / "model", push_to_hub=True, repo_id="someone/model", token="secret"
+    )
+    assert len(logits) == 2
     assert torch.equal(logits[0], model.classify(**inputs).logits)
 
 
@@ -193,6 +198,8 @@ def test_push_to_hub_uploads_what_loading_needs(monkeypatch) -> None:
         ({"labels": ["only"]}, "labels has 1 name"),
         ({"labels": ["a", "b", "a"]}, r"labels repeats \['a'\]"),
         ({"labels": "ab"}, "labels is 'ab'; expected a list"),
+        ({"gaet": "jump"}, "'gaet' is no key of LexicalSAEConfig; did you mean 'gate'"),
+        ({"num_labels": 5}, "num_labels does not fit the 2 labels"),
     ],
 )
 def test_bad_settings_are_refused(options: dict, message: str) -> None:

@@ -40,8 +40,13 @@ class LargestTensor(TorchDispatchMode):
 
 
 def _parts(pooling: str, gate: str) -> tuple[LexicalLayer, Any, torch.Tensor, torch.Tensor]:
+    kind, _, window = gate.partition("-")
     config = LexicalSAEConfig(
-        labels=[str(c) for c in range(CLASSES)], dictionary_size=WORDS, pooling=pooling, gate=gate
+        labels=[str(c) for c in range(CLASSES)],
+        dictionary_size=WORDS,
+        pooling=pooling,
+        gate=kind,
+        window=window or "rectangle",
     )
     torch.manual_seed(0)
     layer = LexicalLayer(config, SIZE)
@@ -51,12 +56,12 @@ def _parts(pooling: str, gate: str) -> tuple[LexicalLayer, Any, torch.Tensor, to
         head.reset()
         layer.weight.mul_(50)
         layer.threshold.fill_(15.0)
-        layer.spread.fill_(0.5)
+        layer.spread.fill_(4.0)
     h = torch.randn(BATCH, LENGTH, SIZE, requires_grad=True)
     return layer, head, h, torch.ones(BATCH, LENGTH, dtype=torch.bool)
 
 
-@pytest.mark.parametrize("gate", ["shift", "jump"])
+@pytest.mark.parametrize("gate", ["shift", "jump-rectangle", "jump-sigmoid"])
 @pytest.mark.parametrize("pooling", ["max", "attention"])
 @pytest.mark.parametrize("tagging", [False, True])
 def test_a_training_step_holds_nothing_dense(tagging: bool, pooling: str, gate: str) -> None:
@@ -71,7 +76,7 @@ def test_a_training_step_holds_nothing_dense(tagging: bool, pooling: str, gate: 
         check = verify_sum(state)
     assert check.ok
     per_row = len(open_words) / open_words.rows
-    assert 1 < per_row < 0.05 * WORDS
+    assert 1 < per_row < 0.1 * WORDS
     # nothing larger than a parameter, and so far from BATCH·WORDS·min(LENGTH, CLASSES, width)
     parameter = max(p.numel() for p in [*layer.parameters(), *head.parameters()])
     assert largest.elements <= parameter, largest.shape

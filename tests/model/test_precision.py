@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.attribution.verify import verify_sum
 from lexical_sae.model.lexical_sae import LexicalSAE
 from tests.tiny import TEXTS, tiny_model, tiny_tokenizer
@@ -15,11 +16,32 @@ from tests.tiny import TEXTS, tiny_model, tiny_tokenizer
 def test_autocast_reaches_the_backbone_only(task: str) -> None:
     """Attribution in bf16 was off by 0.01 on average in an earlier system."""
     model = tiny_model("bert")
+    with torch.no_grad():
+        model.head.W1.mul_(50)  # bf16 errors are then far above the tolerance
     inputs = model.encode(TEXTS[:8]).model_inputs()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         state = getattr(model, task)(**inputs)
+        inside = compute_attribution_tensor(state)
+        assert verify_sum(state).ok
+        halved = state.with_open_words(state.open_words.scaled(torch.ones(len(inside)) / 2))
     assert state.logits.dtype == state.open_words.value.dtype == torch.float32
-    assert verify_sum(state).ok
+    assert torch.equal(inside, compute_attribution_tensor(state))
+    torch.testing.assert_close(halved.logits * 2, state.logits)  # no hidden bias, b2 is 0
+
+
+def test_half_precision_throughout_is_refused() -> None:
+    model = tiny_model("bert").bfloat16()
+    with pytest.raises(ValueError, match=r"The lexical layer is in torch\.bfloat16"):
+        model.classify(**model.encode(TEXTS[:2]).model_inputs())
+
+
+def test_hidden_states_that_are_not_numbers_are_refused() -> None:
+    """Compared with a threshold, NaN would quietly mean that nothing is open."""
+    model = tiny_model("bert")
+    with torch.no_grad():
+        model.backbone.get_input_embeddings().weight.fill_(float("nan"))
+    with pytest.raises(ValueError, match="hidden states contain NaN or infinity"):
+        model.classify(**model.encode(TEXTS[:2]).model_inputs())
 
 
 def test_a_model_loaded_in_half_precision_explains_in_fp32(tmp_path) -> None:
@@ -65,9 +87,10 @@ def test_a_tokenizer_without_vocabulary_is_refused() -> None:
     from lexical_sae.text.tokenise import check_tokenizer
 
     assert check_tokenizer(tiny_tokenizer("bpe")) is tiny_tokenizer("bpe")
-    empty = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")),
-        unk_token="[UNK]",
-    )
+    core = Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
+    empty = PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]", pad_token="[UNK]")
     with pytest.raises(ValueError, match="its vocabulary was not found"):
         check_tokenizer(empty)
+    unpadded = PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]")
+    with pytest.raises(ValueError, match="no padding token"):
+        check_tokenizer(unpadded)

@@ -31,6 +31,28 @@ def test_randomising_suppressed_words_leaves_the_logits_alone(
     assert torch.equal(before.open_words.value, after.open_words.value)
 
 
+@given(cases(dtype=torch.float32), st.data())
+def test_slicing_words_away_is_suppressing_them(case: Case, data: st.DataObject) -> None:
+    """What `compact` relies on, bit for bit."""
+    words = case.layer.keep.numel()
+    kept = data.draw(st.sets(st.integers(0, words - 1), min_size=1, max_size=words))
+    case.layer.suppress(set(range(words)) - kept)
+    whole = case.state()
+    index = torch.tensor(sorted(kept))
+    table = case.head.word_table()
+    for module, name in [(case.layer, n) for n in ("weight", "bias", "threshold")]:
+        setattr(module, name, torch.nn.Parameter(getattr(module, name)[index]))
+    case.layer.keep = case.layer.keep[index]
+    for name, parameter in list(case.head.named_parameters()):
+        if parameter is table:
+            setattr(case.head, name, torch.nn.Parameter(table[index]))
+    sliced = case.state()
+    assert torch.equal(whole.logits, sliced.logits)
+    assert torch.equal(whole.open_words.word, index[sliced.open_words.word])
+    assert torch.equal(whole.open_words.value, sliced.open_words.value)
+    assert torch.equal(whole.open_words.position, sliced.open_words.position)
+
+
 @given(cases(dtype=torch.float32))
 def test_suppressing_everything_leaves_the_bias(case: Case) -> None:
     case.layer.suppress(range(case.layer.keep.numel()))

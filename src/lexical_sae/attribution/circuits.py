@@ -6,6 +6,7 @@ fraction of the whole vocabulary would be far more than is open and mask nothing
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -55,9 +56,10 @@ def circuit_mask(
     if not soft:
         return chosen.to(attribution.dtype)
     threshold = _between(size.detach(), open_words, chosen)
-    mean = (total / count.clamp(min=1)).to(size.dtype).clamp(min=torch.finfo(size.dtype).tiny)
-    width = temperature * mean[open_words.row]
-    return torch.sigmoid((size - threshold[open_words.row]) / width)
+    mean = (total / count.clamp(min=1)).to(size.dtype)
+    some = (mean > 0)[open_words.row]  # rows whose contributions are all 0 have no circuit
+    width = torch.where(some, temperature * mean[open_words.row], torch.ones_like(size))
+    return torch.sigmoid((size - threshold[open_words.row]) / width) * some
 
 
 def _check_choice(fraction: float | None, mass: float | None, k: int | None) -> None:
@@ -138,12 +140,20 @@ def collect_class_attributions(
     states: Iterable[CircuitState], *, labels: Iterable[Tensor] | None = None
 ) -> ClassAttributions:
     """Over batches; a row counts for its predicted class, or for its label if given (a label
-    below 0 leaves the row out)."""
+    below 0 leaves the row out). Padding and special tokens of a tagged batch count for nothing."""
     total: Tensor | None = None
     label_batches = iter(labels) if labels is not None else None
     for state in states:
         open_words, classes = state.open_words, state.head.classes
-        row_class = (state.predicted if label_batches is None else next(label_batches)).reshape(-1)
+        given = state.predicted if label_batches is None else next(label_batches, None)
+        if given is None or given.numel() != open_words.rows or int(given.max()) >= classes:
+            raise ValueError(
+                f"labels does not fit: expected for every batch one label below {classes} for each "
+                f"of its rows ({open_words.rows} in this one)."
+            )
+        row_class = given.reshape(-1)
+        if state.real_rows is not None:
+            row_class = row_class.where(state.real_rows.reshape(-1), -1)
         if total is None:
             total = open_words.value.new_zeros(classes, open_words.dictionary_size)
             rows = torch.zeros(classes, dtype=torch.long, device=total.device)
@@ -170,7 +180,7 @@ def class_circuits(
         values, words = torch.sort(mean, descending=True, stable=True)
         seen = int((values > 0).sum())
         if fraction is not None:
-            keep = int(torch.ceil(torch.tensor(fraction * seen - 1e-9)))
+            keep = math.ceil(fraction * seen - 1e-9)
         else:
             cumulative = values[:seen].double().cumsum(0)
             keep = int((cumulative < (mass or 0) * cumulative[-1]).sum()) + 1 if seen else 0

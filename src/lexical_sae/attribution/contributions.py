@@ -32,6 +32,11 @@ def compute_attribution_tensor(
                 f"row_classes has {row_classes.numel()} entries; expected one for each of the "
                 f"{open_words.rows} rows."
             )
+        low, high = int(row_classes.min()), int(row_classes.max())
+        if low < 0 or high >= state.head.classes:
+            raise ValueError(
+                f"row_classes goes from {low} to {high}; expected 0 to {state.head.classes - 1}."
+            )
         per_pair = row_classes.reshape(-1)[open_words.row][:, None]  # [P, 1]
         return open_words.value * state.effective_weights(per_pair)[:, 0]
     if classes is None:

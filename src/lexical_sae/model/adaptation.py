@@ -8,16 +8,21 @@ about the word that does stand there. The loss runs over the dictionary at those
 from __future__ import annotations
 
 import hashlib
-import json
+import os
+import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from lexical_sae.model.dictionary import json_hash, tokenizer_hash
 from lexical_sae.text.cache import cache_dir
 
 if TYPE_CHECKING:
@@ -47,13 +52,10 @@ def adapt_lexical_head(
     **settings: float,
 ) -> None:
     """Adapt in place. The result is cached under the hash of weights, texts and settings."""
-    chosen = AdaptationSettings(**settings)  # type: ignore[arg-type]
-    if len(texts) == 0:
-        raise ValueError("texts is empty; adaptation needs texts of the kind the model will read.")
+    chosen = _checked_settings(settings)
     learned = _learned_parameters(model)
-    file = _cache_file(learned, texts, chosen)
-    if cache and file.is_file():
-        _load(learned, file)
+    file = _cache_file(model, texts, chosen) if cache else None
+    if file is not None and _load(learned, file):
         return
     was_training = model.training
     with torch.random.fork_rng(devices=[]):
@@ -63,20 +65,36 @@ def adapt_lexical_head(
             _run(model, learned, texts, chosen, progress)
         finally:
             model.train(was_training)
-    if cache:
+    if file is not None:
         _save(learned, file)
 
 
+def _checked_settings(settings: dict[str, float]) -> AdaptationSettings:
+    known = [field.name for field in fields(AdaptationSettings)]
+    for name in settings:
+        if name not in known:
+            raise ValueError(
+                f"{name!r} is no setting of the adaptation; expected one of {', '.join(known)}."
+            )
+    chosen = AdaptationSettings(**settings)  # type: ignore[arg-type]
+    if chosen.steps < 1 or chosen.batch_size < 1 or not 0 < chosen.masked + chosen.copied <= 1:
+        raise ValueError(
+            f"{chosen} cannot be run; expected steps and batch_size of at least 1, and masked + "
+            "copied above 0 and at most 1."
+        )
+    return chosen
+
+
 def _learned_parameters(model: LexicalSAE) -> dict[str, nn.Parameter]:
-    """All but the input embedding: it is half the weights, costs half the time, and training it
-    changed neither loss nor accuracy (docs/performance.md)."""
+    """All that is not frozen but the input embedding: it is half the weights and half the time,
+    and training it changed neither loss nor accuracy (docs/performance.md)."""
     parts = {"backbone": model.backbone, "transform": model.transform}
     embedding = {id(p) for p in model.backbone.get_input_embeddings().parameters()}
     named = {
         f"{part}.{name}": parameter
         for part, module in parts.items()
         for name, parameter in module.named_parameters()
-        if id(parameter) not in embedding
+        if id(parameter) not in embedding and parameter.requires_grad
     }
     return named | {"weight": model.lexical.weight, "bias": model.lexical.bias}
 
@@ -105,14 +123,21 @@ def _run(
         pct_start=0.1,
     )
     coordinate = _coordinate_of_token(model)
+    taught = False
     for batch in _with_progress(_batches(texts, settings), settings.steps, progress):
         loss = adaptation_loss(model, batch, coordinate, settings)
         if loss is not None:
+            taught = True
             optimizer.zero_grad()
             loss.backward(inputs=[*backbone, *head])
             nn.utils.clip_grad_norm_([*backbone, *head], 1.0)
             optimizer.step()
         schedule.step()
+    if not taught:
+        raise ValueError(
+            f"None of the {len(texts)} texts has a word of the dictionary where one was drawn; "
+            "expected texts in the language of the backbone."
+        )
 
 
 def adaptation_loss(
@@ -177,35 +202,49 @@ def _with_progress(batches: Iterator[list[str]], steps: int, progress: bool) -> 
     yield from track(batches, "Adapting the lexical head", total=steps, console=console)
 
 
-def _cache_file(
-    learned: dict[str, nn.Parameter], texts: Sequence[str], settings: AdaptationSettings
-) -> Path:
-    digest = hashlib.sha256(json.dumps(asdict(settings), sort_keys=True).encode())
-    for name, parameter in sorted(learned.items()):
-        digest.update(name.encode())
-        digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+def _cache_file(model: LexicalSAE, texts: Sequence[str], settings: AdaptationSettings) -> Path:
+    """Named by all that the result depends on: weights, tokenizer, lengths, texts, settings."""
+    assert model.tokenizer is not None
+    inputs = {
+        "settings": asdict(settings),
+        "tokenizer": tokenizer_hash(model.tokenizer),
+        "max_tokens": model.config.max_tokens,
+        "backbone": model.config.backbone,
+    }
+    digest = hashlib.sha256(json_hash(inputs).encode())
+    for part in (model.backbone, model.transform, model.lexical):
+        for name, tensor in sorted(part.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     for text in texts:
-        encoded = text.encode("utf-8", "surrogatepass")
+        encoded = text.encode()
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     return cache_dir() / "adapted" / f"{digest.hexdigest()}.safetensors"
 
 
 def _save(learned: dict[str, nn.Parameter], file: Path) -> None:
-    import os
-    import tempfile
-
-    from safetensors.torch import save_file
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=file.parent)
-    os.close(handle)
-    save_file({name: p.detach().cpu().contiguous() for name, p in learned.items()}, scratch)
-    os.replace(scratch, file)
+    """A cache that cannot be written costs the next run time, not this one its result."""
+    tensors = {name: p.detach().cpu().contiguous() for name, p in learned.items()}
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
+            save_file(tensors, Path(scratch) / file.name)
+            os.replace(Path(scratch) / file.name, file)
+    except OSError as error:
+        warnings.warn(f"The adapted head could not be cached ({error}).", stacklevel=4)
 
 
 @torch.no_grad()
-def _load(learned: dict[str, nn.Parameter], file: Path) -> None:
-    from safetensors.torch import load_file
-
-    for name, value in load_file(file).items():
+def _load(learned: dict[str, nn.Parameter], file: Path) -> bool:
+    """Whether the cache had it; a damaged file counts as none."""
+    if not file.is_file():
+        return False
+    try:
+        saved = load_file(file)
+    except (OSError, SafetensorError):
+        return False
+    if set(saved) != set(learned):
+        return False
+    for name, value in saved.items():
         learned[name].copy_(value)
+    return True

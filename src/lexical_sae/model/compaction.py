@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from lexical_sae.model.config import LexicalSAEConfig
+from lexical_sae.text.tokenise import check_texts
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
@@ -20,14 +21,17 @@ BATCH = 32
 @torch.no_grad()
 def words_that_open(model: LexicalSAE, texts: Sequence[str]) -> torch.Tensor:
     """[V] bool: whether each word opens at least once, for the model's own task."""
+    check_texts(texts)
     was_training = model.training
     model.eval()
     seen = torch.zeros_like(model.lexical.keep)
-    for start in range(0, len(texts), BATCH):
-        inputs = model.encode(texts[start : start + BATCH]).model_inputs()
-        run = model.tag if model.config.task == "tagging" else model.classify
-        seen[run(**inputs).open_words.word] = True
-    model.train(was_training)
+    run = model.tag if model.config.task == "tagging" else model.classify
+    try:
+        for start in range(0, len(texts), BATCH):
+            inputs = model.encode(texts[start : start + BATCH]).model_inputs()
+            seen[run(**inputs).open_words.word] = True
+    finally:
+        model.train(was_training)
     return seen
 
 
@@ -41,6 +45,10 @@ def compact_model(model: LexicalSAE, texts: Sequence[str]) -> LexicalSAE:
     return slice_dictionary(model, seen.nonzero()[:, 0])
 
 
+def _rows(parameter: nn.Parameter, rows: torch.Tensor) -> nn.Parameter:
+    return nn.Parameter(parameter[rows].clone(), requires_grad=parameter.requires_grad)
+
+
 @torch.no_grad()
 def slice_dictionary(model: LexicalSAE, coordinates: torch.Tensor) -> LexicalSAE:
     """A copy with these coordinates only (ascending); the rest of the dictionary is gone."""
@@ -49,13 +57,13 @@ def slice_dictionary(model: LexicalSAE, coordinates: torch.Tensor) -> LexicalSAE
     small.config = LexicalSAEConfig.from_dict(settings)
     lexical = small.lexical
     for name in ("weight", "bias", "threshold"):
-        setattr(lexical, name, nn.Parameter(getattr(lexical, name)[coordinates].clone()))
+        setattr(lexical, name, _rows(getattr(lexical, name), coordinates))
     for name in ("token_ids", "keep"):
         setattr(lexical, name, getattr(lexical, name)[coordinates].clone())
     table = small.head.word_table()
     for name, parameter in list(small.head.named_parameters()):
         if parameter is table:
-            setattr(small.head, name, nn.Parameter(table[coordinates].clone()))
+            setattr(small.head, name, _rows(table, coordinates))
     if model.dictionary is not None:
         small.dictionary = model.dictionary.select(coordinates.tolist())
     return small

@@ -65,10 +65,12 @@ class LexicalSAEConfig(PretrainedConfig):
         backbone: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.pop("id2label", None)  # derived from labels, which alone are kept
-        kwargs.pop("label2id", None)
-        kwargs.pop("num_labels", None)
         labels = check_labels(labels)
+        for derived in ("id2label", "label2id"):  # from labels, which alone are kept
+            kwargs.pop(derived, None)
+        if kwargs.pop("num_labels", len(labels)) != len(labels):
+            raise ValueError(f"num_labels does not fit the {len(labels)} labels; give labels only.")
+        _refuse_misspelled(kwargs)
         super().__init__(
             id2label=dict(enumerate(labels)),
             label2id={name: index for index, name in enumerate(labels)},
@@ -119,13 +121,22 @@ def check_config(config: LexicalSAEConfig) -> None:
         raise ValueError(f"window_width is {config.window_width!r}; expected a number above 0.")
 
 
+def _option_names() -> list[str]:
+    parameters = inspect.signature(LexicalSAEConfig.__init__).parameters
+    return [name for name in parameters if name not in ("self", "kwargs")]
+
+
+def _refuse_misspelled(keys: Mapping[str, Any]) -> None:
+    """transformers takes any key; one that nearly is ours is refused, not ignored."""
+    for key in keys:
+        nearest = difflib.get_close_matches(key, _option_names(), n=1, cutoff=0.75)
+        if nearest and not hasattr(PretrainedConfig(), key):
+            raise ValueError(f"{key!r} is no key of LexicalSAEConfig; did you mean {nearest[0]!r}?")
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Refuse keys that are no option of a model, naming the nearest one that is."""
-    known = [
-        name
-        for name in inspect.signature(LexicalSAEConfig.__init__).parameters
-        if name not in (*_DERIVED, "self", "kwargs")
-    ]
+    known = [name for name in _option_names() if name not in _DERIVED]
     for key in options:
         if key not in known:
             nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.4)

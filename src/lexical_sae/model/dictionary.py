@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -95,8 +96,17 @@ def build_dictionary(
     return Dictionary(tuple(shown), tuple(shown.values()))
 
 
+def _is_word(text: str) -> bool:
+    """Letters and the marks on them only; two or more, or one that is a word of its own."""
+    if not all(unicodedata.category(character)[0] in "LM" for character in text):
+        return False
+    if len(text) == 1:
+        return unicodedata.name(text, "").startswith("CJK UNIFIED IDEOGRAPH")
+    return len(text) > 1
+
+
 def _whole_words(tokenizer: PreTrainedTokenizerBase, shown: dict[int, str]) -> dict[int, str]:
-    candidates = [index for index, text in shown.items() if len(text) > 1 and text.isalpha()]
+    candidates = [index for index, text in shown.items() if _is_word(text)]
     if not candidates:
         return {}
     # The comma ends whatever comes before, so that the word starts after a space as in a sentence.

@@ -1,4 +1,4 @@
-"""Saving and loading: safetensors with hashes in the metadata, all or nothing, no pickle."""
+"""Saving and loading: safetensors with hashes in the metadata, no half-written file, no pickle."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 from transformers.utils.hub import PushToHubMixin
 
-from lexical_sae.model.backbone import quiet_loading
 from lexical_sae.model.dictionary import Dictionary, json_hash, surface, tokenizer_hash
+from lexical_sae.model.hub import model_folder
+from lexical_sae.model.loading import first_line, quiet_loading
 from lexical_sae.text.tokenise import load_tokenizer
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1"
 _PREFIX = "lexical_sae."
-_HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
+_PUSH_OPTIONS = ("commit_message", "private", "token", "revision", "create_pr")
 
 
 def identity_hashes(model: LexicalSAE) -> dict[str, str]:
@@ -52,6 +54,7 @@ def save_model(
     if target.is_file():
         raise ValueError(f"{target} is a file; expected a folder to save the model into.")
     push, repo = options.pop("push_to_hub", False), options.pop("repo_id", None) or target.name
+    hub = {key: options.pop(key) for key in _PUSH_OPTIONS if key in options}
     target.mkdir(parents=True, exist_ok=True)
     written: set[str] = set()
     scratch = Path(tempfile.mkdtemp(prefix=".saving-", dir=target))
@@ -65,13 +68,13 @@ def save_model(
         for file in sorted(scratch.iterdir()):
             os.replace(file, target / file.name)
             written.add(file.name)
-        for stale in target.glob("*.safetensors"):  # shards of an earlier, larger model
+        for stale in target.glob("*.safetensors*"):  # shards of an earlier, larger model
             if stale.name not in written:
                 stale.unlink()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if push:
-        PushToHubMixin.push_to_hub(model, repo)
+        PushToHubMixin.push_to_hub(model, repo, **hub)
 
 
 def load_model(
@@ -81,17 +84,37 @@ def load_model(
     options: dict[str, Any],
 ) -> LexicalSAE:
     model: LexicalSAE
-    folder = _local_folder(str(name), options)
+    hub = {key: options.pop(key) for key in ("revision", "token", "cache_dir") if key in options}
+    for settled in ("output_loading_info", "use_safetensors"):  # what does not fit is refused
+        options.pop(settled, None)
+    folder = model_folder(str(name), **hub)
     for needed in ("config.json", "tokenizer.json"):
         if not (folder / needed).is_file():
             raise ValueError(
                 f"{folder} has no {needed}; expected a folder written by save_pretrained."
             )
-    dtype = options.pop("dtype", options.pop("torch_dtype", None))
-    with quiet_loading():
-        model, report = load_weights(
-            folder, *args, dtype="auto", output_loading_info=True, **options
+    kind = json.loads((folder / "config.json").read_text()).get("model_type")
+    if kind != "lexical-sae":
+        raise ValueError(
+            f"{folder} holds a {kind!r} model, not a lexical-sae one; to build on it use "
+            "LexicalSAE.from_backbone."
         )
+    dtype = options.pop("dtype", options.pop("torch_dtype", None))
+    try:
+        with quiet_loading():
+            model, report = load_weights(
+                folder,
+                *args,
+                dtype="auto",
+                output_loading_info=True,
+                use_safetensors=True,
+                **options,
+            )
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise ValueError(
+            f"The weights in {folder} cannot be read ({first_line(error)}); restore the original "
+            "files."
+        ) from error
     absent = sorted(report["missing_keys"]) + sorted(report["unexpected_keys"])
     if absent or report["mismatched_keys"]:
         raise ValueError(
@@ -118,22 +141,6 @@ def read_dictionary(tokenizer: PreTrainedTokenizerBase, token_ids: list[int]) ->
             "the tokenizer is not the one that the model was saved with."
         )
     return Dictionary(tuple(token_ids), tuple(surface(tokenizer, token) for token in tokens))
-
-
-def _local_folder(name: str, options: dict[str, Any]) -> Path:
-    if Path(name).is_dir():
-        return Path(name)
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    hub = {key: options.pop(key) for key in ("revision", "token", "cache_dir") if key in options}
-    try:
-        return Path(snapshot_download(name, allow_patterns=_HUB_FILES, **hub))
-    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ValueError(
-            f"{name!r} is neither a folder here nor a model that the hub gives "
-            f"({type(error).__name__}); expected a folder written by save_pretrained or a hub name."
-        ) from error
 
 
 def _add_metadata(path: Path, entries: dict[str, str]) -> None:

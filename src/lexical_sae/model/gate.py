@@ -16,13 +16,15 @@ GATES = ("shift", "jump")
 WINDOWS = ("rectangle", "sigmoid")
 SATURATIONS = ("none", "log1p")
 
-# Half-width of each window in units of its width: beyond it the kernel is 0 (rectangle) or
-# cut off (sigmoid, where less than 3 % of its peak is left).
-WINDOW_REACH = {"rectangle": 0.5, "sigmoid": 5.0}
+# Half-width of each window in units of its width: beyond it the kernel is 0 (rectangle) or cut off
+# (sigmoid, where 1 % of its peak is left). Words within it are kept in training, so a wide one
+# would undo the sparsity.
+WINDOW_REACH = {"rectangle": 0.5, "sigmoid": 0.75}
+SIGMOID_STEEPNESS = 8.0
 
 
 def nonnegative_threshold(raw: Tensor) -> Tensor:
-    """θ clamped at 0, with the gradient of the identity, so that it can rise again."""
+    """θ clamped at 0, but with the gradient of the identity, where clamping would have none."""
     return raw + (raw.clamp(min=0) - raw).detach()
 
 
@@ -31,8 +33,9 @@ def window_kernel(distance: Tensor, width: Tensor, window: str) -> Tensor:
     x = distance / width
     if window == "rectangle":
         return (x.abs() <= WINDOW_REACH[window]).to(distance.dtype)
-    s = torch.sigmoid(x)
-    return torch.where(x.abs() <= WINDOW_REACH[window], s * (1 - s), torch.zeros_like(x))
+    s = torch.sigmoid(SIGMOID_STEEPNESS * x)
+    density = SIGMOID_STEEPNESS * s * (1 - s)
+    return torch.where(x.abs() <= WINDOW_REACH[window], density, torch.zeros_like(x))
 
 
 class _JumpGate(torch.autograd.Function):

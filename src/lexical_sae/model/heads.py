@@ -2,7 +2,7 @@
 
 Each head is piecewise linear in the open words: logits = W_eff(s) · s + b_eff(s). A head gives
 its logits, its W_eff at the open words only, and its b_eff. Further heads subclass `Head` and
-are listed in `HEADS`.
+are listed in `HEADS`; what they multiply runs `in_full_precision`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.precision import in_full_precision
 
 # Pairs per step when effective weights are formed, so that [P, width] is never held for a
 # whole batch of token positions.
@@ -76,6 +77,7 @@ class LinearHead(Head):
         nn.init.normal_(self.weight, std=0.02)
         nn.init.zeros_(self.bias)
 
+    @in_full_precision
     def forward(self, open_words: OpenWords) -> Tensor:
         return sum_open_words(open_words, self.weight) + self.bias
 
@@ -122,6 +124,7 @@ class MLPHead(Head):
         u = sum_open_words(open_words, self.W1)
         return u if self.b1 is None else u + self.b1
 
+    @in_full_precision
     def forward(self, open_words: OpenWords) -> Tensor:
         return torch.relu(self.hidden(open_words)) @ self.W2.T + self.b2
 
@@ -130,6 +133,7 @@ class MLPHead(Head):
         with torch.no_grad():
             return (self.hidden(open_words) > 0).to(self.W1.dtype)
 
+    @in_full_precision
     def effective_weights(
         self, open_words: OpenWords, classes: Tensor, row: Tensor, word: Tensor
     ) -> Tensor:
@@ -145,6 +149,7 @@ class MLPHead(Head):
             parts.append(weights)
         return torch.cat(parts)
 
+    @in_full_precision
     def effective_bias(self, open_words: OpenWords) -> Tensor:
         if self.b1 is None:
             return self.b2.expand(open_words.rows, -1)

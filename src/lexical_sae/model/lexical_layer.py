@@ -13,11 +13,11 @@ from lexical_sae.model.open_words import OpenWords, one_source_each
 from lexical_sae.model.pair_logits import pair_logits
 from lexical_sae.model.pooling import (
     attention_weights,
-    drop_words,
     keep_top,
     pool_attention,
     pool_max,
 )
+from lexical_sae.model.precision import check_precision, in_full_precision
 from lexical_sae.model.selection import (
     WordPositions,
     select_documents,
@@ -64,7 +64,13 @@ class LexicalLayer(nn.Module):
 
     @torch.no_grad()
     def suppress(self, coordinates: Iterable[int]) -> None:
-        indices = sorted({int(v) for v in coordinates})
+        indices = sorted(set(coordinates))
+        for v in indices:
+            if not isinstance(v, int):
+                raise ValueError(
+                    f"{v!r} is no coordinate; expected a number, for instance from "
+                    "model.dictionary.coordinates(word)."
+                )
         words = self.keep.numel()
         outside = [v for v in indices if not 0 <= v < words]
         if outside:
@@ -84,6 +90,7 @@ class LexicalLayer(nn.Module):
             return self.width * WINDOW_REACH[self.window]
         return 0.0
 
+    @in_full_precision
     def documents(
         self, h: Tensor, mask: Tensor, *, reach: float | Tensor | None = None
     ) -> OpenWords:
@@ -103,6 +110,7 @@ class LexicalLayer(nn.Module):
         z = pair_logits(packed, self.weight, self.bias, source, word)
         return self._gated(z, theta, document, word, where.position[source], (where.batch,))
 
+    @in_full_precision
     def positions(
         self, h: Tensor, mask: Tensor, *, reach: float | Tensor | None = None
     ) -> OpenWords:
@@ -117,7 +125,7 @@ class LexicalLayer(nn.Module):
         tokens = self._gated(
             z, theta, where.flat[source], word, where.position[source], (where.batch, where.length)
         )
-        # after suppression: a suppressed word must not take one of the k places
+        # suppressed words are gone by now: none takes one of the k places
         return keep_top(tokens, self.topk) if self.topk > 0 and not self.training else tokens
 
     def _attention_weights(self, h: Tensor, mask: Tensor, query: Tensor) -> Tensor:
@@ -128,10 +136,20 @@ class LexicalLayer(nn.Module):
         return empty.index_put((where.document, where.position), weight)
 
     def _packed(self, h: Tensor, where: WordPositions) -> Tensor:
-        return h[where.document, where.position].to(self.weight.dtype)  # [N, H]
+        check_precision(self.weight)
+        packed = h[where.document, where.position].to(self.weight.dtype)  # [N, H]
+        if not bool(torch.isfinite(packed).all()):
+            # compared with a threshold, NaN would look like a word that is not open
+            raise ValueError(
+                "The backbone's hidden states contain NaN or infinity; check its weights and, in "
+                "half precision, its range."
+            )
+        return packed
 
     def _bound(self, theta: Tensor, reach: float | Tensor | None) -> Tensor:
-        return theta.detach() - (self.default_reach() if reach is None else reach)
+        """What a logit must exceed; suppressed words are out of reach from the start."""
+        bound = theta.detach() - (self.default_reach() if reach is None else reach)
+        return bound.masked_fill(~self.keep, torch.inf)
 
     def _gated(
         self,
@@ -153,6 +171,5 @@ class LexicalLayer(nn.Module):
         found = one_source_each(
             row, word, value, z, position, shape=shape, dictionary_size=self.weight.shape[0]
         )
-        found = drop_words(found, self.keep)
         # without a window, candidates that the gate left closed serve nothing
         return found if self.training else found.subset(found.value > 0)

@@ -16,10 +16,11 @@ from lexical_sae.model.backbone import (
     LexicalTransform,
     LoadedBackbone,
     backbone_states,
+    length_limit,
     rebuild_backbone,
 )
 from lexical_sae.model.build import build_from_backbone
-from lexical_sae.model.calibration import DEFAULT_OPEN_WORDS, calibrate_thresholds
+from lexical_sae.model.calibration import calibrate_thresholds
 from lexical_sae.model.compaction import compact_model
 from lexical_sae.model.config import LexicalSAEConfig
 from lexical_sae.model.dictionary import Dictionary
@@ -29,7 +30,7 @@ from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.memory import MemoryEstimate, estimate_memory
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
-from lexical_sae.text.tokenise import Encoded, encode
+from lexical_sae.text.tokenise import Encoded, check_texts, encode
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -48,6 +49,7 @@ class LexicalSAE(PreTrainedModel):
     main_input_name = "input_ids"
     _supports_sdpa = True
     _supports_flash_attn = True
+    supports_gradient_checkpointing = True
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ class LexicalSAE(PreTrainedModel):
         return build_from_backbone(cls, backbone, labels, task, texts, tokenizer, seed, options)
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], **kwargs: Any) -> None:  # type: ignore[override]
-        """Weights (safetensors, with hashes), config and tokenizer; all or nothing."""
+        """Weights (safetensors, with hashes), config and tokenizer; never a half-written file."""
         save_model(self, save_directory, super().save_pretrained, kwargs)
 
     @classmethod
@@ -147,36 +149,32 @@ class LexicalSAE(PreTrainedModel):
         special = torch.tensor(self.config.special_token_ids, device=input_ids.device)
         return attention_mask.bool() & ~torch.isin(input_ids, special)
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, **unused: Any
-    ) -> OpenWords:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> OpenWords:
         """The open words of every token position, shape (B, L); `.to_dense()` gives [B, L, V]."""
         h, mask = self._read(input_ids, attention_mask)
-        with _full_precision(h):
-            return self.lexical.positions(h, mask)
+        return self.lexical.positions(h, mask)
 
     def classify(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
         """One decision per text: logits [B, C]."""
         h, mask = self._read(input_ids, attention_mask)
-        with _full_precision(h):
-            open_words = self.lexical.documents(h, mask)
-            return CircuitState(self.head(open_words), open_words, self.head)
+        open_words = self.lexical.documents(h, mask)
+        return CircuitState(self.head(open_words), open_words, self.head)
 
     def tag(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
         """One decision per token: logits [B, L, C], by the same parameters as `classify`."""
         h, mask = self._read(input_ids, attention_mask)
-        with _full_precision(h):
-            open_words = self.lexical.positions(h, mask)
-            logits = self.head(open_words).view(*open_words.shape, -1)
-            return CircuitState(logits, open_words, self.head)
+        open_words = self.lexical.positions(h, mask)
+        logits = self.head(open_words).view(*open_words.shape, -1)
+        return CircuitState(logits, open_words, self.head, real_rows=mask)
 
     def _read(self, input_ids: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
-        if input_ids.dim() != 2 or input_ids.shape != attention_mask.shape:
+        fits = input_ids.dim() == 2 and input_ids.shape == attention_mask.shape
+        if not fits or input_ids.numel() == 0:
             raise ValueError(
                 f"input_ids has shape {tuple(input_ids.shape)} and attention_mask "
-                f"{tuple(attention_mask.shape)}; expected the same [batch, length] for both."
+                f"{tuple(attention_mask.shape)}; expected the same [batch, length], not empty."
             )
         h = self.hidden_states(input_ids, attention_mask)
         return h, self.word_mask(input_ids, attention_mask)
@@ -188,14 +186,19 @@ class LexicalSAE(PreTrainedModel):
         if self.tokenizer is None:
             raise ValueError("This model has no tokenizer; load it with from_pretrained.")
         limit = self.config.max_tokens if max_tokens is None else max_tokens
+        longest = length_limit(self.backbone, self.tokenizer)
+        if limit > longest:
+            raise ValueError(f"max_tokens is {limit}; this backbone reads at most {longest}.")
         return encode(self.tokenizer, texts, limit, self.device)
 
     def adapt(self, texts: Sequence[str], **settings: Any) -> None:
         """Self-supervised adaptation of an added lexical head; see `model.adaptation`."""
+        check_texts(texts)
         adapt_lexical_head(self, texts, **settings)
 
-    def calibrate(self, texts: Sequence[str], open_words: int = DEFAULT_OPEN_WORDS) -> float:
-        """Set every threshold so that `open_words` open per text; returns the threshold."""
+    def calibrate(self, texts: Sequence[str], open_words: int | None = None) -> float:
+        """Set every threshold so that `open_words` open per text (per token for tagging; default
+        four times what training leaves open); returns the threshold."""
         return calibrate_thresholds(self, texts, open_words)
 
     def compact(self, texts: Sequence[str]) -> LexicalSAE:
@@ -203,21 +206,22 @@ class LexicalSAE(PreTrainedModel):
         return compact_model(self, texts)
 
     def suppress(self, coordinates: Iterable[int]) -> None:
-        """Close these dictionary coordinates for good, after the gate."""
+        """Close these dictionary coordinates (numbers, see `dictionary.coordinates(word)`)."""
         self.lexical.suppress(coordinates)
 
     def restore(self) -> None:
         """Open all coordinates again."""
         self.lexical.keep.fill_(True)
 
-    def memory_estimate(self, batch: int, length: int, *, training: bool = True) -> MemoryEstimate:
+    def memory_estimate(
+        self, batch: int, length: int, *, training: bool = True, open_words: int | None = None
+    ) -> MemoryEstimate:
         """Peak bytes of one step, before it is run; see `model.memory`."""
-        return estimate_memory(self, batch, length, training)
+        return estimate_memory(self, batch, length, training, open_words)
 
-
-def _full_precision(h: Tensor) -> torch.autocast:
-    """Gate, head and attribution stay in the parameters' own precision under autocast."""
-    return torch.autocast(h.device.type, enabled=False)
+    def get_input_embeddings(self) -> nn.Module:
+        embeddings: nn.Module = self.backbone.get_input_embeddings()
+        return embeddings
 
 
 AutoConfig.register("lexical-sae", LexicalSAEConfig)

@@ -7,6 +7,7 @@ lexical layer's size follows from its block sizes and the number of open words.
 
 from __future__ import annotations
 
+import math
 import warnings
 import weakref
 from collections.abc import Sequence
@@ -20,12 +21,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
 from lexical_sae.model.backbone import LexicalTransform, backbone_states, rebuild_backbone
+from lexical_sae.model.calibration import DEFAULT_OPEN_WORDS
+from lexical_sae.model.gate import WINDOW_REACH
 from lexical_sae.model.selection import block_sizes
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
 
-DEFAULT_OPEN_WORDS = {"classification": 200, "tagging": 64}
 ADAM_STATES = 2
 # Live bytes are estimated to within 6 %, but glibc's heap holds on to freed blocks: the resident
 # set was 1.18 to 1.21 times as large in docs/performance.md. Accelerators pool in other ways.
@@ -104,7 +106,10 @@ def estimate_memory(
     states, backward_peak = (
         int(n * widening) for n in _backbone_bytes(model, batch, length, training)
     )
-    lexical = _lexical_bytes(model, batch, length, rows * per_row, training)
+    pairs = rows * per_row
+    if training and model.config.gate == "jump":
+        pairs = int(pairs * _window_factor(model))
+    lexical = _lexical_bytes(model, batch, length, pairs, training)
     # either the lexical layer on top of all that forward kept, or the backbone's own backward,
     # by when the gradients of head and dictionary are there and counted on their own
     activations = max(states + lexical, backward_peak)
@@ -114,6 +119,13 @@ def estimate_memory(
         allocator = CPU_WORKSPACE + int(CPU_FRAGMENTATION * (gradients + optimizer + activations))
     total = weights + gradients + optimizer + activations + allocator
     return MemoryEstimate(weights, gradients, optimizer, activations, allocator, total)
+
+
+def _window_factor(model: LexicalSAE) -> float:
+    """How many more pairs the jump gate's window keeps: about three standard deviations out, where
+    thresholds lie, the density of logits grows e-fold for every third of one downwards."""
+    config = model.config
+    return math.exp(3 * config.window_width * WINDOW_REACH[config.window])
 
 
 def _bytes(tensors: Sequence[torch.Tensor]) -> int:

@@ -81,9 +81,3 @@ def keep_top(tokens: OpenWords, k: int) -> OpenWords:
     keep = torch.zeros(len(tokens), dtype=torch.bool, device=order.device)
     keep[order[rank < k]] = True
     return tokens.subset(keep)
-
-
-def drop_words(open_words: OpenWords, keep: Tensor) -> OpenWords:
-    """Suppression: pairs whose word is not in keep [V] are gone, whatever their value."""
-    kept = keep[open_words.word]
-    return open_words if bool(kept.all()) else open_words.subset(kept)

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lexical_sae.model.pair_logits import sampled_products
+
 # Measured on two cores (docs/performance.md); on an accelerator larger blocks feed it better.
 CPU_BLOCK = (512, 512)
 ACCELERATOR_BLOCK = (8192, 4096)
-
-# Candidates are taken a little below the bound, because a blocked product and the pair's own
-# dot product round differently; the gate then decides on the latter.
-RELATIVE_SLACK = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +73,17 @@ def pooled_logits(
     return pooled.add_(b)
 
 
-def with_slack(bound: Tensor) -> Tensor:
-    return bound - RELATIVE_SLACK * (1 + bound.abs())
+def rounding(h: Tensor, E: Tensor) -> Tensor:
+    """[V]: how far two ways of computing h·E[v] can differ, for any row of h.
+
+    Each is within H·(eps/2)·|h|·|E[v]| of the true product. A blocked product finds the
+    candidates to within this, and the pair's own dot product decides; so block sizes, padding and
+    the rest of the batch cannot change the result.
+    """
+    longest = torch.linalg.vector_norm(h, dim=1).max() if h.shape[0] else h.new_zeros(())
+    relative = h.shape[1] * torch.finfo(h.dtype).eps
+    slack: Tensor = relative * longest * torch.linalg.vector_norm(E, dim=1)
+    return slack
 
 
 @torch.no_grad()
@@ -92,20 +99,46 @@ def select_documents(
 
     bound [V]. The position is the first one at which the maximum is reached.
     """
+    slack = rounding(h, E)
     pooled = pooled_logits(h, E, b, where.document, where.batch, block)
-    document, word = (pooled > with_slack(bound)).nonzero(as_tuple=True)
+    document, word = (pooled > bound - slack).nonzero(as_tuple=True)
     del pooled
+    pair, packed = _near_maxima(h, E, slack, where, document, word)
+    z = sampled_products(h, E, *_by_position(packed, word[pair]))
+    value = torch.empty_like(z)
+    value[torch.argsort(packed, stable=True)] = z
+    # of each pair the largest value, and of equal ones the first position
+    by_value = torch.argsort(value, descending=True, stable=True)
+    order = by_value[torch.argsort(pair[by_value], stable=True)]
+    first = torch.searchsorted(pair[order], torch.arange(len(word), device=pair.device))
+    return document, word, packed[order[first]]
+
+
+def _by_position(position: Tensor, word: Tensor) -> tuple[Tensor, Tensor]:
+    order = torch.argsort(position, stable=True)
+    return position[order], word[order]
+
+
+def _near_maxima(
+    h: Tensor, E: Tensor, slack: Tensor, where: WordPositions, document: Tensor, word: Tensor
+) -> tuple[Tensor, Tensor]:
+    """(pair [Q] ascending, packed row [Q]): the positions at which each pair's maximum can be,
+    given rounding; nearly always one each."""
     row_count = torch.bincount(where.document, minlength=where.batch).tolist()
     pair_count = torch.bincount(document, minlength=where.batch).tolist()
-    packed = torch.empty_like(word)
-    row = pair = 0
+    pairs = [document[:0]]
+    rows = [document[:0]]
+    row = start = 0
     for n_rows, n_pairs in zip(row_count, pair_count, strict=True):
         if n_pairs:
-            words = word[pair : pair + n_pairs]
-            z = h[row : row + n_rows] @ E[words].T  # [n_rows, n_pairs]; b moves no argmax
-            packed[pair : pair + n_pairs] = row + z.argmax(0)
-        row, pair = row + n_rows, pair + n_pairs
-    return document, word, packed
+            words = word[start : start + n_pairs]
+            z = E[words] @ h[row : row + n_rows].T  # [n_pairs, n_rows]; b moves no maximum
+            near = z >= z.amax(1, keepdim=True) - slack[words, None]
+            pair, position = near.nonzero(as_tuple=True)
+            pairs.append(pair + start)
+            rows.append(position + row)
+        row, start = row + n_rows, start + n_pairs
+    return torch.cat(pairs), torch.cat(rows)
 
 
 @torch.no_grad()
@@ -114,7 +147,7 @@ def select_positions(
 ) -> tuple[Tensor, Tensor]:
     """(packed row [P], word [P]) with h·E + b > bound, sorted by row, then word."""
     row_block, word_block = block or block_sizes(h.device)
-    floor = with_slack(bound) - b  # compare the bare product: b never has to be added
+    floor = bound - rounding(h, E) - b  # compare the bare product: b never has to be added
     found_rows: list[Tensor] = []
     found_words: list[Tensor] = []
     for start in range(0, h.shape[0], row_block):

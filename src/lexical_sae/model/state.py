@@ -24,6 +24,7 @@ class CircuitState:
     logits: Tensor  # [B, C], or [B, L, C] from tag()
     open_words: OpenWords
     head: Head
+    real_rows: Tensor | None = None  # [B, L] from tag(): false at padding and special tokens
 
     @property
     def predicted(self) -> Tensor:

@@ -49,6 +49,8 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBa
             f"{type(tokenizer).__name__} is a slow tokenizer without character offsets; "
             "explanations need a fast one (a tokenizer.json)."
         )
+    if tokenizer.pad_token_id is None:
+        raise ValueError("The tokenizer has no padding token, which batches of texts need.")
     special = len(set(tokenizer.all_special_ids))
     if len(tokenizer) <= special:
         raise ValueError(
@@ -58,12 +60,33 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBa
     return tokenizer
 
 
+def check_texts(texts: Sequence[str]) -> None:
+    """Refuse what is not a list of at least one string that can be written in UTF-8."""
+    if isinstance(texts, str):
+        raise ValueError("texts is one string; expected a list of strings, e.g. [text].")
+    if len(texts) == 0:
+        raise ValueError("texts is empty; expected at least one string.")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"texts[{index}] is {type(text).__name__}; expected a string.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"texts[{index}] has half of a character (a lone surrogate) at position "
+                f"{error.start}; it was decoded with the wrong encoding, read it again as UTF-8."
+            ) from None
+
+
 def structural_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Ids of tokens that stand for no word of the input.
 
     The unknown token is not among them: it stands where a real, if unknown, word is.
     """
-    return sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+    declared = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    probe: Any = tokenizer("a", return_special_tokens_mask=True)
+    marks = zip(probe["input_ids"], probe["special_tokens_mask"], strict=True)
+    return sorted(declared | {token for token, special in marks if special})
 
 
 def encode(
@@ -76,13 +99,10 @@ def encode(
     what a user types must not steer the model's own markers."""
     import torch
 
-    if isinstance(texts, str):
-        raise ValueError("texts is one string; expected a list of strings, e.g. [text].")
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"texts[{index}] is {type(text).__name__}; expected a string.")
-    if not texts:
-        raise ValueError("texts is empty; expected at least one string.")
+    check_texts(texts)
+    least = 1 + tokenizer.num_special_tokens_to_add()
+    if max_tokens < least:
+        raise ValueError(f"max_tokens is {max_tokens}; expected at least {least}.")
     batch: Any = tokenizer(
         list(texts),
         padding=True,
