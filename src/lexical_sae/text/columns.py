@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from lexical_sae.text.dataset import Task
+from lexical_sae.text.dataset import Task, check_task
 from lexical_sae.text.errors import DataError
-from lexical_sae.text.table import Table, is_missing
+from lexical_sae.text.labels import given_names
+from lexical_sae.text.table import Table
 
 TEXT_NAMES = (
     *("text", "sentence", "content", "review", "comment", "comment_text", "message", "document"),
@@ -34,6 +35,16 @@ class ReadOptions:
     label_names: Sequence[str] | None = None
     task: Task | None = None
     encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("text_column", "label_column", "tokens_column", "tags_column", "encoding"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise DataError(f"{name} is a {type(value).__name__}; give it as a string.")
+        if self.task is not None:
+            check_task(self.task)
+        if self.label_names is not None:
+            object.__setattr__(self, "label_names", given_names(self.label_names))
 
 
 class ReadArguments(TypedDict, total=False):
@@ -72,10 +83,17 @@ def choose_columns(table: Table, options: ReadOptions) -> Columns:
         inputs, note_in = _pick(table, "text", options.text_column, TEXT_NAMES)
         targets, note_out = _pick(table, "label", options.label_column, LABEL_NAMES)
         names = None if options.label_column else _find(table, NAME_OF_LABEL_NAMES)
+        names = None if names == inputs else names
     else:
         inputs, note_in = _pick(table, "tokens", options.tokens_column, TOKENS_NAMES)
         targets, note_out = _pick(table, "tags", options.tags_column, TAGS_NAMES)
         names = None
+    if inputs == targets:
+        parts = ("text", "label") if task == "classification" else ("tokens", "tags")
+        raise DataError(
+            f"{table.origin}: column {inputs!r} is taken as the {parts[0]} and as the {parts[1]}; "
+            f"name two different columns with {parts[0]}_column= and {parts[1]}_column=."
+        )
     return Columns(task, inputs, targets, names, tuple(n for n in (note_in, note_out) if n))
 
 
@@ -115,8 +133,3 @@ def _pick(
 def _find(table: Table, candidates: Iterable[str]) -> str | None:
     by_lower = {name.lower(): name for name in reversed(table.columns)}
     return next((by_lower[name] for name in candidates if name in by_lower), None)
-
-
-def first_present(values: Iterable[object]) -> object:
-    """The first value that is there at all, to see what kind of column this is."""
-    return next((value for value in values if not is_missing(value)), None)

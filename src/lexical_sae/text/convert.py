@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lexical_sae.text.columns import GUESS, Columns, ReadOptions, choose_columns, first_present
+from lexical_sae.text.columns import GUESS, Columns, ReadOptions, choose_columns
 from lexical_sae.text.dataset import TextDataset, check_dataset
 from lexical_sae.text.errors import DataError
 from lexical_sae.text.labels import (
@@ -21,6 +18,7 @@ from lexical_sae.text.labels import (
     tag_codec,
 )
 from lexical_sae.text.table import Table, is_missing
+from lexical_sae.text.token_lists import read_tags, read_tokens
 
 UNLABELLED = -1
 
@@ -69,9 +67,8 @@ def _convert(
         codec, ids, notes = _encode_labels(table, columns, reading)
         filled: dict[str, Any] = {"texts": texts, "labels": ids}
     else:
-        tokens = _read_lists(table, columns.inputs, "tokens")
-        tags = _read_lists(table, columns.targets, "tags")
-        _check_tokens(table, tokens)
+        tokens = read_tokens(table, columns.inputs)
+        tags = read_tags(table, columns.targets)
         codec, tag_ids, notes = _encode_tags(table, columns, tags, reading)
         filled = {"tokens": tokens, "tags": tag_ids}
     used = {columns.inputs, columns.targets, columns.target_names}
@@ -134,7 +131,8 @@ def _read_texts(table: Table, column: str) -> list[str]:
 def _encode_labels(
     table: Table, columns: Columns, reading: Reading
 ) -> tuple[LabelCodec, list[int], tuple[str, ...]]:
-    values = clean_labels(table.columns[columns.targets], table.where)
+    written = table.columns[columns.targets]
+    values = clean_labels(written, table.where)
     stored = table.class_names.get(columns.targets)
     ordered: tuple[str, ...] | None = None
     if columns.target_names is not None:
@@ -151,68 +149,30 @@ def _encode_labels(
         if reading.alphabetical and ordered != (by_name := tuple(sorted(ordered, key=str.lower))):
             ordered = by_name
             notes = ("classes numbered by the alphabet, not as in the source",)
-        check_names(ordered)
+        check_names(ordered, f"{table.origin}: the column {columns.targets!r}")
         # Names only: numbers were already turned into the names they stand for.
         codec = LabelCodec(ordered, {name: i for i, name in enumerate(ordered)})
     elif codec is None:
         codec, notes = codec_from_values(values)
+    if ordered is None:  # a name as it is written in the file comes before the number it looks like
+        spelled = (v.strip() if isinstance(v, str) else v for v in written)
+        values = [s if s in codec.ids else v for s, v in zip(spelled, values, strict=True)]
     ids = [codec.encode(value, table.where(i)) for i, value in enumerate(values)]
     return codec, ids, notes
 
 
 def _encode_tags(
-    table: Table, columns: Columns, rows: list[list[Any]], reading: Reading
+    table: Table, columns: Columns, rows: list[list[str | int]], reading: Reading
 ) -> tuple[LabelCodec, list[list[int]], tuple[str, ...]]:
     stored = table.class_names.get(columns.targets)
     if stored and all(type(t) is int and 0 <= t < len(stored) for tags in rows for t in tags):
-        rows = [[stored[t] for t in tags] for tags in rows]
+        rows = [[stored[int(t)] for t in tags] for tags in rows]
     codec = reading.codec
     if codec is None:
-        names = reading.options.label_names or stored
+        given = reading.options.label_names
+        if given is None and stored:
+            check_names(stored, f"{table.origin}: the column {columns.targets!r}")
+        names = given or stored
         codec = codec_from_names(names) if names else tag_codec(rows, table.where)
     ids = [[codec.encode(tag, table.where(i)) for tag in tags] for i, tags in enumerate(rows)]
     return codec, ids, ()
-
-
-def _read_lists(table: Table, column: str, role: str) -> list[list[Any]]:
-    """Lists as they are, or written in a text cell: as a JSON or Python list, or with spaces."""
-    values = table.columns[column]
-    for i, value in enumerate(values):
-        if is_missing(value):
-            raise DataError(f"{table.where(i)}: the {role} are missing; fill them in.")
-    if isinstance(first_present(values), str):
-        bracketed = all(str(v).strip().startswith("[") for v in values)
-        return [
-            _parse_list(value, table.where(i), role) if bracketed else str(value).split()
-            for i, value in enumerate(values)
-        ]
-    for i, value in enumerate(values):
-        if not isinstance(value, list):
-            raise DataError(
-                f"{table.where(i)}: the {role} are a {type(value).__name__}; a list is needed."
-            )
-    return values
-
-
-def _parse_list(cell: str, where: str, role: str) -> list[Any]:
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            value = parse(cell)
-        except (ValueError, SyntaxError):
-            continue
-        if isinstance(value, list):
-            return value
-    raise DataError(
-        f'{where}: the {role} {cell[:40]!r} are not a list; write ["a", "b"] or separate them by '
-        "spaces."
-    )
-
-
-def _check_tokens(table: Table, rows: Sequence[Sequence[Any]]) -> None:
-    for i, tokens in enumerate(rows):
-        for j, token in enumerate(tokens):
-            if not isinstance(token, str):
-                raise DataError(
-                    f"{table.where(i)}: token {j + 1} is a {type(token).__name__}; every token "
-                    "must be a string."
-                )

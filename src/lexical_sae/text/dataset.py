@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
+from lexical_sae.text.encodable import check_encodable
 from lexical_sae.text.errors import DataError
 from lexical_sae.text.iob import find_violation
 
@@ -73,6 +74,12 @@ def _pick(column: list[T], rows: Sequence[int]) -> list[T]:
     return [column[i] for i in rows] if column else []
 
 
+def check_task(task: object) -> None:
+    """Refuse anything but the two tasks there are."""
+    if task not in get_args(Task):
+        raise DataError(f"task is {task!r}; it must be 'classification' or 'tagging'.")
+
+
 def check_dataset(
     dataset: TextDataset,
     *,
@@ -84,6 +91,7 @@ def check_dataset(
     ``where`` names a row for the message (file and row); ``training`` also asks for two classes.
     """
     title = f"{dataset.name} ({dataset.split})"
+    check_task(dataset.task)
     name_row = where or (lambda i: f"{title}, row {i + 1}")
     if not len(dataset):
         raise DataError(f"{title} has no rows; at least one is needed.")
@@ -114,23 +122,12 @@ def _check_texts(dataset: TextDataset, title: str, where: Callable[[int], str]) 
     for i, (text, label) in enumerate(zip(dataset.texts, dataset.labels, strict=True)):
         if not text.strip():
             raise DataError(f"{where(i)}: the text is empty; remove the row or fill the text in.")
-        _check_encodable(text, where(i))
+        check_encodable(text, where(i))
         if not 0 <= label < len(dataset.label_names):
             raise DataError(
                 f"{where(i)}: label {label} is not a position in the {len(dataset.label_names)} "
                 "label names; use 0 up to one less than their number."
             )
-
-
-def _check_encodable(text: str, where: str) -> None:
-    """JSON can smuggle in half a character (a lone surrogate), at which tokenizers break."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{where}: the text holds half a character ({text[error.start]!r} at position "
-            f"{error.start + 1}); remove it."
-        ) from None
 
 
 def _check_sentences(dataset: TextDataset, title: str, where: Callable[[int], str]) -> None:
@@ -150,12 +147,12 @@ def _check_sentences(dataset: TextDataset, title: str, where: Callable[[int], st
         for j, (token, tag) in enumerate(zip(tokens, tags, strict=True)):
             if not token.strip():
                 raise DataError(f"{where(i)}: token {j + 1} is empty; remove it and its tag.")
+            check_encodable(token, where(i), f"token {j + 1}")
             if not 0 <= tag < len(names):
                 raise DataError(
                     f"{where(i)}: tag {tag} of token {j + 1} ({token!r}) is not a position in the "
                     f"{len(names)} tag names; use 0 up to one less than their number."
                 )
-        _check_encodable("".join(tokens), where(i))
         violation = find_violation([names[tag] for tag in tags])
         if violation is not None:
             j = violation.token

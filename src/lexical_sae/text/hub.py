@@ -78,7 +78,7 @@ def table_from_hub(dataset: Any, origin: str) -> Table:
     for column, feature in dataset.features.items():
         inner = getattr(feature, "feature", feature)
         if getattr(inner, "names", None):
-            names[column] = tuple(inner.names)
+            names[column] = tuple(str(name) for name in inner.names)
     columns = {column: list(dataset[column]) for column in dataset.column_names}
     return Table(origin, columns, class_names=names)
 
