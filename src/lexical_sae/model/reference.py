@@ -25,12 +25,7 @@ def plain_positions(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
 
 
 def plain_documents(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
-    """s [B, V]: pooled over the positions of each text."""
-    if layer.pooling == "max" and not (layer.topk > 0 and not layer.training):
-        z = h @ layer.weight.T + layer.bias  # [B, L, V]
-        lowest = torch.finfo(z.dtype).min
-        pooled = z.masked_fill(~mask[..., None], lowest).max(1).values  # [B, V]
-        return plain_gate(layer, pooled) * layer.keep
+    """s [B, V]: gated at every position, then pooled over those of each text."""
     s = plain_positions(layer, h, mask)
     if layer.pooling == "max":
         return s.max(1).values
@@ -38,6 +33,15 @@ def plain_documents(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
     score = (h @ layer.attention).masked_fill(~mask, -torch.inf)  # [B, L]
     weight = torch.softmax(score, dim=1).masked_fill(~mask, 0.0)  # NaN rows: texts of no words
     return torch.einsum("bl,blv->bv", weight, s)
+
+
+def plain_documents_pooled_first(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
+    """The same for max pooling, since the gate is monotone; and the one that says which position's
+    logit a threshold's window sees."""
+    z = h @ layer.weight.T + layer.bias  # [B, L, V]
+    lowest = torch.finfo(z.dtype).min
+    pooled = z.masked_fill(~mask[..., None], lowest).max(1).values  # [B, V]
+    return plain_gate(layer, pooled) * layer.keep
 
 
 def plain_gate(layer: LexicalLayer, z: Tensor) -> Tensor:
