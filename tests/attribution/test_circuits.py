@@ -80,7 +80,7 @@ def test_fraction_counts_over_open_words_of_each_row(case: Case, fraction: float
 @given(cases(), st.floats(0.05, 0.99))
 def test_mass_is_held_and_not_by_one_word_less(case: Case, mass: float) -> None:
     state = case.state()
-    size = compute_attribution_tensor(state, 0).abs()
+    size = compute_attribution_tensor(state, 0).abs().detach()
     mask = circuit_mask(size, state.open_words, mass=mass)
     for row in range(state.open_words.rows):
         mine = size[state.open_words.row == row]

@@ -169,4 +169,4 @@ def test_texts_given_to_from_backbone_adapt_and_calibrate(encoder) -> None:
     model = LexicalSAE.from_backbone(encoder, labels=["a", "b"], texts=TEXTS, dictionary="all")
     state = model.classify(**model.encode(TEXTS[:32]).model_inputs())
     assert len(state.open_words) > 0
-    assert float(model.lexical.threshold.min()) >= 0
+    assert float(model.lexical.threshold.detach().min()) >= 0

@@ -36,7 +36,7 @@ def test_every_view_adds_up_to_the_logit(
     label = data.draw(st.integers(0, 2))
     attribution = compute_attribution_tensor(state, label)
     by_position = position_contributions(state, attribution, encoded.input_ids.shape[1])
-    expected = (state.logits - state.b_eff)[:, label]
+    expected = (state.logits - state.b_eff)[:, label].detach()
     torch.testing.assert_close(by_position.sum(1), expected)
     for row, text in enumerate(texts):
         total = float(expected[row])

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
 
 
+CACHE_VERSION = 1  # raised when the same inputs no longer give the same result
+
+
 @dataclass(frozen=True)
 class AdaptationSettings:
     """masked, copied: fractions of the word positions; at most max_rows of them in a step."""
@@ -132,7 +135,7 @@ def _run(
             loss.backward(inputs=[*backbone, *head])
             nn.utils.clip_grad_norm_([*backbone, *head], 1.0)
             optimizer.step()
-        schedule.step()
+            schedule.step()
     if not taught:
         raise ValueError(
             f"None of the {len(texts)} texts has a word of the dictionary where one was drawn; "
@@ -206,6 +209,7 @@ def _cache_file(model: LexicalSAE, texts: Sequence[str], settings: AdaptationSet
     """Named by all that the result depends on: weights, tokenizer, lengths, texts, settings."""
     assert model.tokenizer is not None
     inputs = {
+        "version": CACHE_VERSION,
         "settings": asdict(settings),
         "tokenizer": tokenizer_hash(model.tokenizer),
         "max_tokens": model.config.max_tokens,
