@@ -90,7 +90,7 @@ def check_dataset(
 
     ``where`` names a row for the message (file and row); ``training`` also asks for two classes.
     """
-    title = f"{dataset.name} ({dataset.split})"
+    title = f"{dataset.name} ({', '.join(filter(None, (dataset.split, dataset.source)))})"
     check_task(dataset.task)
     name_row = where or (lambda i: f"{title}, row {i + 1}")
     if not len(dataset):
