@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 
@@ -76,13 +77,17 @@ print(json.dumps({"estimated": estimate.total, "measured": measured}))
     ],
 )
 def test_estimate_is_within_a_quarter(task: str, batch: int, length: int, training: bool) -> None:
+    """The median of three processes: the heap's own share moves by a tenth from run to run."""
     arguments = [task, str(batch), str(length), str(int(training))]
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE, *arguments], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert abs(result["estimated"] / result["measured"] - 1) <= 0.25, result
+    ratios = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, *arguments], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout.splitlines()[-1])
+        ratios.append(result["estimated"] / result["measured"])
+    assert abs(statistics.median(ratios) - 1) <= 0.25, ratios
 
 
 def test_parts_add_up_and_grow_with_the_batch() -> None:
