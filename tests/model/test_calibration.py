@@ -112,6 +112,7 @@ def test_adaptation_teaches_a_position_its_word_and_is_cached(encoder, monkeypat
     model.adapt(TEXTS, **settings)
     after = loss_of(model)
     assert after < 0.5 * before
+    assert all(p.grad is None for p in model.parameters())
 
     def never(*args: object) -> None:
         raise AssertionError("trained again in spite of the cache")

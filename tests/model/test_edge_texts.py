@@ -95,7 +95,7 @@ def test_any_text_adds_up(family: str, texts: list[str]) -> None:
         ([], "texts is empty"),
         (["fine", None], r"texts\[1\] is NoneType"),
         ([3.5], r"texts\[0\] is float"),
-        (["fine", "half \ud83d"], r"texts\[1\] has half of a character .* at position 5"),
+        (["fine", "half \ud83d"], r"texts\[1\]: the text holds half a character .* at position 6"),
     ],
 )
 def test_what_is_not_a_list_of_strings_is_refused(texts: object, message: str) -> None:

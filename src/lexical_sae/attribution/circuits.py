@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lexical_sae.attribution.contributions import compute_attribution_tensor, sum_by_row
-from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.open_words import OpenWords, largest_first, rank_in_row
 from lexical_sae.model.state import CircuitState
 
 
@@ -40,7 +40,7 @@ def circuit_mask(
     if not temperature > 0:
         raise ValueError(f"temperature is {temperature}; expected a number above 0.")
     size = attribution.abs()
-    order, rank = _rank_in_row(size.detach(), open_words)
+    rank = rank_in_row(open_words.row, size.detach(), open_words.rows)
     total, count = _row_totals(size.detach(), open_words)
     if fraction is not None:
         # the small step back keeps 0.1 · 10 words from rounding up to two
@@ -50,7 +50,7 @@ def circuit_mask(
         chosen = rank < k
     else:
         assert mass is not None
-        before = _mass_before(size.detach(), open_words, order)
+        before = _mass_before(size.detach(), open_words)
         chosen = before < mass * total[open_words.row] - 1e-12 * total[open_words.row]
     chosen = chosen & (size.detach() > 0)
     if not soft:
@@ -75,24 +75,15 @@ def _check_choice(fraction: float | None, mass: float | None, k: int | None) -> 
             raise ValueError(f"{name} is {value}; expected a number above 0 and at most 1.")
 
 
-def _rank_in_row(size: Tensor, open_words: OpenWords) -> tuple[Tensor, Tensor]:
-    """Order by (row, largest first), and each pair's rank in its row, from 0."""
-    by_size = torch.argsort(size, descending=True, stable=True)
-    order = by_size[torch.argsort(open_words.row[by_size], stable=True)]
-    start = open_words.offsets[:-1]
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(open_words), device=order.device) - start[open_words.row[order]]
-    return order, rank
-
-
 def _row_totals(size: Tensor, open_words: OpenWords) -> tuple[Tensor, Tensor]:
     """Σ|A| (fp64) and the number of open words, per row."""
     total = sum_by_row(size.double(), open_words.row, open_words.rows)
     return total, open_words.counts().reshape(-1)
 
 
-def _mass_before(size: Tensor, open_words: OpenWords, order: Tensor) -> Tensor:
+def _mass_before(size: Tensor, open_words: OpenWords) -> Tensor:
     """[P]: Σ|A| of the larger words of the same row, in fp64."""
+    order = largest_first(open_words.row, size)
     sorted_size = size[order].double()
     running = torch.cumsum(sorted_size, 0) - sorted_size
     start = open_words.offsets[:-1].clamp(max=max(len(open_words) - 1, 0))

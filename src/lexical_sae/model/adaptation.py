@@ -136,6 +136,7 @@ def _run(
             nn.utils.clip_grad_norm_([*backbone, *head], 1.0)
             optimizer.step()
             schedule.step()
+    optimizer.zero_grad()  # what trains next must not start on these gradients
     if not taught:
         raise ValueError(
             f"None of the {len(texts)} texts has a word of the dictionary where one was drawn; "

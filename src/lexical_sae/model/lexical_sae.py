@@ -185,11 +185,12 @@ class LexicalSAE(PreTrainedModel):
         """Token ids on this model's device, with the characters behind every token."""
         if self.tokenizer is None:
             raise ValueError("This model has no tokenizer; load it with from_pretrained.")
-        limit = self.config.max_tokens if max_tokens is None else max_tokens
-        longest = length_limit(self.backbone, self.tokenizer)
-        if limit > longest:
-            raise ValueError(f"max_tokens is {limit}; this backbone reads at most {longest}.")
-        return encode(self.tokenizer, texts, limit, self.device)
+        limit = self.config.max_tokens
+        if max_tokens is not None:  # the config's own was checked when the model was built
+            limit, longest = max_tokens, length_limit(self.backbone, self.tokenizer)
+            if limit > longest:
+                raise ValueError(f"max_tokens is {limit}; this backbone reads at most {longest}.")
+        return encode(self.tokenizer, texts, limit, self.config.special_token_ids, self.device)
 
     def adapt(self, texts: Sequence[str], **settings: Any) -> None:
         """Self-supervised adaptation of an added lexical head; see `model.adaptation`."""

@@ -55,11 +55,8 @@ class OpenWords:
         """[P]: the position that gives most of each pair's value (the argmax for max pooling)."""
         if len(self.sources.pair) == len(self):
             return self.sources.position
-        # the last source of a pair, when sorted by (pair, value), is its largest
-        by_value = torch.argsort(self.sources.value, stable=True)
-        order = by_value[torch.argsort(self.sources.pair[by_value], stable=True)]
-        ends = row_offsets(self.sources.pair, len(self))[1:] - 1
-        return self.sources.position[order[ends]]
+        order = largest_first(self.sources.pair, self.sources.value)
+        return self.sources.position[order[row_offsets(self.sources.pair, len(self))[:-1]]]
 
     def counts(self) -> Tensor:
         """Number of open words per row, of shape `shape`."""
@@ -94,6 +91,20 @@ class OpenWords:
                 logit=self.sources.logit[kept],
             ),
         )
+
+
+def largest_first(group: Tensor, value: Tensor) -> Tensor:
+    """[P]: the order by group, then by falling value, then by index."""
+    by_value = torch.argsort(value, descending=True, stable=True)
+    return by_value[torch.argsort(group[by_value], stable=True)]
+
+
+def rank_in_row(row: Tensor, value: Tensor, rows: int) -> Tensor:
+    """[P]: how many pairs of the same row are larger, for ascending rows; ties by index."""
+    order = largest_first(row, value)
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device) - row_offsets(row, rows)[row]
+    return rank
 
 
 def row_offsets(sorted_rows: Tensor, rows: int) -> Tensor:

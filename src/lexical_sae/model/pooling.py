@@ -10,7 +10,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lexical_sae.model.open_words import OpenWords, Sources, one_source_each
+from lexical_sae.model.open_words import (
+    OpenWords,
+    Sources,
+    largest_first,
+    one_source_each,
+    rank_in_row,
+)
 from lexical_sae.model.selection import WordPositions
 
 POOLINGS = ("max", "attention")
@@ -53,10 +59,9 @@ def pool_attention(tokens: OpenWords, weight: Tensor) -> OpenWords:
 
 def pool_max(tokens: OpenWords) -> OpenWords:
     """s[b, v] = max_l s[b, l, v], with the first position that reaches it."""
-    by_value = torch.argsort(tokens.value, descending=True, stable=True)
     key = torch.div(tokens.row, tokens.shape[1], rounding_mode="floor") * tokens.dictionary_size
     key = key + tokens.word
-    order = by_value[torch.argsort(key[by_value], stable=True)]
+    order = largest_first(key, tokens.value)
     sorted_key = key[order]
     first = torch.ones_like(sorted_key, dtype=torch.bool)
     first[1:] = sorted_key[1:] != sorted_key[:-1]
@@ -74,10 +79,4 @@ def pool_max(tokens: OpenWords) -> OpenWords:
 
 def keep_top(tokens: OpenWords, k: int) -> OpenWords:
     """Only the k largest values of each row (ties: the lower word); for inference."""
-    by_value = torch.argsort(tokens.value, descending=True, stable=True)
-    order = by_value[torch.argsort(tokens.row[by_value], stable=True)]  # rows, best first
-    start = tokens.offsets[:-1]
-    rank = torch.arange(len(tokens), device=order.device) - start[tokens.row[order]]
-    keep = torch.zeros(len(tokens), dtype=torch.bool, device=order.device)
-    keep[order[rank < k]] = True
-    return tokens.subset(keep)
+    return tokens.subset(rank_in_row(tokens.row, tokens.value, tokens.rows) < k)

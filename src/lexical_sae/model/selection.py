@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lexical_sae.model.pair_logits import sampled_products
+from lexical_sae.model.open_words import largest_first, row_offsets
+from lexical_sae.model.pair_logits import pair_logits
 
 # Measured on two cores (docs/performance.md); on an accelerator larger blocks feed it better.
 CPU_BLOCK = (512, 512)
@@ -73,16 +74,16 @@ def pooled_logits(
     return pooled.add_(b)
 
 
-def rounding(h: Tensor, E: Tensor) -> Tensor:
-    """[V]: how far two ways of computing h·E[v] can differ, for any row of h.
+def rounding(h: Tensor, E: Tensor, b: Tensor) -> Tensor:
+    """[V]: how far two ways of computing h·E[v] + b[v] can differ, for any row of h.
 
-    Each is within H·(eps/2)·|h|·|E[v]| of the true product. A blocked product finds the
-    candidates to within this, and the pair's own dot product decides; so block sizes, padding and
-    the rest of the batch cannot change the result.
+    Each product is within H·(eps/2)·|h|·|E[v]| of the true one, and adding b and comparing round a
+    few times more. A blocked product finds the candidates to within this, and the pair's own logit
+    decides; so block sizes, padding and the rest of the batch cannot change the result.
     """
     longest = torch.linalg.vector_norm(h, dim=1).max() if h.shape[0] else h.new_zeros(())
-    relative = h.shape[1] * torch.finfo(h.dtype).eps
-    slack: Tensor = relative * longest * torch.linalg.vector_norm(E, dim=1)
+    relative = (h.shape[1] + 8) * torch.finfo(h.dtype).eps
+    slack: Tensor = relative * (longest * torch.linalg.vector_norm(E, dim=1) + b.abs())
     return slack
 
 
@@ -99,24 +100,14 @@ def select_documents(
 
     bound [V]. The position is the first one at which the maximum is reached.
     """
-    slack = rounding(h, E)
+    slack = rounding(h, E, b)
     pooled = pooled_logits(h, E, b, where.document, where.batch, block)
     document, word = (pooled > bound - slack).nonzero(as_tuple=True)
     del pooled
     pair, packed = _near_maxima(h, E, slack, where, document, word)
-    z = sampled_products(h, E, *_by_position(packed, word[pair]))
-    value = torch.empty_like(z)
-    value[torch.argsort(packed, stable=True)] = z
-    # of each pair the largest value, and of equal ones the first position
-    by_value = torch.argsort(value, descending=True, stable=True)
-    order = by_value[torch.argsort(pair[by_value], stable=True)]
-    first = torch.searchsorted(pair[order], torch.arange(len(word), device=pair.device))
-    return document, word, packed[order[first]]
-
-
-def _by_position(position: Tensor, word: Tensor) -> tuple[Tensor, Tensor]:
-    order = torch.argsort(position, stable=True)
-    return position[order], word[order]
+    z = pair_logits(h, E, b, packed, word[pair])
+    best = largest_first(pair, z)[row_offsets(pair, len(word))[:-1]]
+    return document, word, packed[best]
 
 
 def _near_maxima(
@@ -133,7 +124,8 @@ def _near_maxima(
         if n_pairs:
             words = word[start : start + n_pairs]
             z = E[words] @ h[row : row + n_rows].T  # [n_pairs, n_rows]; b moves no maximum
-            near = z >= z.amax(1, keepdim=True) - slack[words, None]
+            # each of two positions may be off by the slack
+            near = z >= z.amax(1, keepdim=True) - 2 * slack[words, None]
             pair, position = near.nonzero(as_tuple=True)
             pairs.append(pair + start)
             rows.append(position + row)
@@ -147,7 +139,7 @@ def select_positions(
 ) -> tuple[Tensor, Tensor]:
     """(packed row [P], word [P]) with h·E + b > bound, sorted by row, then word."""
     row_block, word_block = block or block_sizes(h.device)
-    floor = bound - rounding(h, E) - b  # compare the bare product: b never has to be added
+    floor = bound - rounding(h, E, b) - b  # compare the bare product: b never has to be added
     found_rows: list[Tensor] = []
     found_words: list[Tensor] = []
     for start in range(0, h.shape[0], row_block):

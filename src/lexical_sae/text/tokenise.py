@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lexical_sae.text.encodable import check_encodable
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -69,13 +71,7 @@ def check_texts(texts: Sequence[str]) -> None:
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"texts[{index}] is {type(text).__name__}; expected a string.")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"texts[{index}] has half of a character (a lone surrogate) at position "
-                f"{error.start}; it was decoded with the wrong encoding, read it again as UTF-8."
-            ) from None
+        check_encodable(text, f"texts[{index}]")
 
 
 def structural_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
@@ -93,10 +89,14 @@ def encode(
     tokenizer: PreTrainedTokenizerBase,
     texts: Sequence[str],
     max_tokens: int,
+    structural: Sequence[int],
     device: Any = "cpu",
 ) -> Encoded:
-    """Tokenise raw texts. A special token spelled out in a text ("[MASK]") is read as letters:
-    what a user types must not steer the model's own markers."""
+    """Tokenise raw texts; `structural` are the tokenizer's `structural_ids`.
+
+    A special token spelled out in a text ("[MASK]") is read as letters: what a user types must not
+    steer the model's own markers.
+    """
     import torch
 
     check_texts(texts)
@@ -115,7 +115,7 @@ def encode(
     )
     # Unigram vocabularies hold "<s>" and the like as ordinary pieces, so spelled out they are found
     # in spite of split_special_tokens; they become the unknown word.
-    typed = torch.isin(batch["input_ids"], torch.tensor(structural_ids(tokenizer)))
+    typed = torch.isin(batch["input_ids"], torch.tensor(structural))
     typed &= batch["special_tokens_mask"] == 0
     if tokenizer.unk_token_id is not None:
         batch["input_ids"][typed] = tokenizer.unk_token_id
