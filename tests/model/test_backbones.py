@@ -53,7 +53,7 @@ def test_pickled_weights_are_refused(tmp_path) -> None:
     backbone.config.save_pretrained(tmp_path)
     tiny_tokenizer("wordpiece").save_pretrained(tmp_path)
     torch.save(backbone.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(ValueError, match=r"could not be loaded .* safetensors"):
+    with pytest.raises(ValueError, match=r"cannot be loaded .* safetensors"):
         build(tmp_path)
 
 
@@ -71,8 +71,20 @@ def test_damaged_and_foreign_folders(tmp_path) -> None:
         LexicalSAE.from_pretrained(tmp_path)
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:500])
-    with pytest.raises(ValueError, match="could not be loaded"):
+    with pytest.raises(ValueError, match="cannot be loaded"):
         build(tmp_path)
+
+
+def test_unknown_architectures_and_broken_configs_get_one_sentence(tmp_path) -> None:
+    tiny_tokenizer("wordpiece").save_pretrained(tmp_path)
+    for config in ('{"model_type": "no-such-thing"}', "{not json"):
+        (tmp_path / "config.json").write_text(config)
+        with pytest.raises(ValueError, match=r"(backbone|tokenizer).* loaded") as caught:
+            build(tmp_path)
+        assert "\n" not in str(caught.value)
+        with pytest.raises(ValueError, match=r"not a lexical-sae one|cannot be loaded") as caught:
+            LexicalSAE.from_pretrained(tmp_path)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_lexical_sae_is_no_backbone(tmp_path) -> None:
@@ -112,7 +124,7 @@ def test_a_changed_size_in_the_config_is_refused(tmp_path) -> None:
     tiny_model("bert").save_pretrained(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"dictionary_size": 5}))
-    with pytest.raises(ValueError, match=r"The weights in .* (cannot be read|do not fit)"):
+    with pytest.raises(ValueError, match=r"The model in .* cannot be loaded"):
         LexicalSAE.from_pretrained(tmp_path)
 
 

@@ -40,7 +40,7 @@ def fake_hub(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], Any]:
             raise found
         return found
 
-    monkeypatch.setattr("lexical_sae.text.hub._probe", lambda hub: True)
+    monkeypatch.setattr("lexical_sae.text.hub.hub_answers", lambda repo, kind: True)
     monkeypatch.setattr(datasets, "load_dataset", load)
     monkeypatch.setattr(
         datasets,

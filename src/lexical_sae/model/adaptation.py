@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lexical_sae.model.dictionary import json_hash, tokenizer_hash
+from lexical_sae.model.mode import in_mode
 from lexical_sae.text.cache import cache_dir
 
 if TYPE_CHECKING:
@@ -60,14 +61,9 @@ def adapt_lexical_head(
     file = _cache_file(model, texts, chosen) if cache else None
     if file is not None and _load(learned, file):
         return
-    was_training = model.training
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), in_mode(model, training=True):
         torch.manual_seed(chosen.seed)
-        model.train()
-        try:
-            _run(model, learned, texts, chosen, progress)
-        finally:
-            model.train(was_training)
+        _run(model, learned, texts, chosen, progress)
     if file is not None:
         _save(learned, file)
 

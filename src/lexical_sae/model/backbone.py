@@ -24,7 +24,7 @@ from transformers import (
 )
 
 from lexical_sae.model.hub import model_folder
-from lexical_sae.model.loading import first_line, loading_errors, quiet_loading
+from lexical_sae.model.loading import first_line, loading
 from lexical_sae.text.wheels import wheel_model_folder
 
 WHEEL_PREFIX = "wheel:"
@@ -85,23 +85,26 @@ def resolve_name(name_or_path: str | Path) -> str:
 
 def load_backbone(name: str) -> LoadedBackbone:
     """From a folder or hub name: as a masked LM if the checkpoint has its head, else an encoder."""
-    with loading_errors(name):
+    what = f"The backbone {name!r}"
+    advice = "expected a folder with config.json and safetensors weights of a known architecture."
+    with loading(what, advice):
         config = AutoConfig.from_pretrained(name)
-        if config.model_type == "lexical-sae":
-            raise ValueError(
-                f"{name} holds a lexical-sae model, which is no backbone; load it with "
-                "LexicalSAE.from_pretrained."
+    if config.model_type == "lexical-sae":
+        raise ValueError(
+            f"{name} holds a lexical-sae model, which is no backbone; load it with "
+            "LexicalSAE.from_pretrained."
+        )
+    if _has_masked_lm(config):
+        with loading(what, advice):
+            model, info = AutoModelForMaskedLM.from_pretrained(
+                name, config=config, output_loading_info=True, **_SAFE
             )
-        if _has_masked_lm(config):
-            with quiet_loading():
-                model, info = AutoModelForMaskedLM.from_pretrained(
-                    name, config=config, output_loading_info=True, **_SAFE
-                )
-            if not _head_is_missing(model, info["missing_keys"]):
-                return checked_masked_lm(model)
-            del model
-        with quiet_loading():
-            return strip_encoder(AutoModel.from_pretrained(name, **_SAFE))
+        if not _head_is_missing(model, info["missing_keys"]):
+            return checked_masked_lm(model)
+        del model
+    with loading(what, advice):
+        encoder = AutoModel.from_pretrained(name, **_SAFE)
+    return strip_encoder(encoder)
 
 
 def wrap_backbone(model: PreTrainedModel) -> LoadedBackbone:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from lexical_sae.model.mode import in_mode
 from lexical_sae.model.selection import pooled_logits, word_positions
 from lexical_sae.text.tokenise import check_texts
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
 
-MAX_TEXTS = 256  # enough to fix a quantile to within a few per cent
+MAX_TEXTS = 256  # a quantile of 256 · V logits is well determined
 BATCH = 32
 # four times what training leaves open, per text and per token
 DEFAULT_OPEN_WORDS = {"classification": 200, "tagging": 128}
@@ -36,12 +37,8 @@ def calibrate_thresholds(
         raise ValueError(
             f"open_words is {open_words}; expected 1 to {words}, the words that can open."
         )
-    was_training = model.training
-    model.eval()
-    try:
+    with in_mode(model, training=False):
         rows = torch.cat(list(_logit_rows(model, texts)))  # [R, V]
-    finally:
-        model.train(was_training)
     if rows.numel() == 0:
         raise ValueError("None of the texts contains a word; expected texts to calibrate on.")
     flat = rows.flatten()

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from lexical_sae.model.config import LexicalSAEConfig
+from lexical_sae.model.mode import in_mode
 from lexical_sae.text.tokenise import check_texts
 
 if TYPE_CHECKING:
@@ -22,16 +23,12 @@ BATCH = 32
 def words_that_open(model: LexicalSAE, texts: Sequence[str]) -> torch.Tensor:
     """[V] bool: whether each word opens at least once, for the model's own task."""
     check_texts(texts)
-    was_training = model.training
-    model.eval()
     seen = torch.zeros_like(model.lexical.keep)
     run = model.tag if model.config.task == "tagging" else model.classify
-    try:
+    with in_mode(model, training=False):
         for start in range(0, len(texts), BATCH):
             inputs = model.encode(texts[start : start + BATCH]).model_inputs()
             seen[run(**inputs).open_words.word] = True
-    finally:
-        model.train(was_training)
     return seen
 
 

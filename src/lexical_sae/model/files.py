@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
 from transformers.utils.hub import PushToHubMixin
 
 from lexical_sae.model.dictionary import Dictionary, json_hash, surface, tokenizer_hash
 from lexical_sae.model.hub import model_folder
-from lexical_sae.model.loading import first_line, quiet_loading
+from lexical_sae.model.loading import loading, quiet
 from lexical_sae.text.tokenise import load_tokenizer
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def save_model(
     written: set[str] = set()
     scratch = Path(tempfile.mkdtemp(prefix=".saving-", dir=target))
     try:
-        with quiet_loading():
+        with quiet():
             save_weights(scratch, **options)
         assert model.tokenizer is not None
         model.tokenizer.save_pretrained(scratch)
@@ -93,33 +92,24 @@ def load_model(
             raise ValueError(
                 f"{folder} has no {needed}; expected a folder written by save_pretrained."
             )
-    kind = json.loads((folder / "config.json").read_text()).get("model_type")
+    advice = "restore the original files."
+    with loading(f"The model in {folder}", advice):
+        kind = json.loads((folder / "config.json").read_text()).get("model_type")
     if kind != "lexical-sae":
         raise ValueError(
             f"{folder} holds a {kind!r} model, not a lexical-sae one; to build on it use "
             "LexicalSAE.from_backbone."
         )
     dtype = options.pop("dtype", options.pop("torch_dtype", None))
-    try:
-        with quiet_loading():
-            model, report = load_weights(
-                folder,
-                *args,
-                dtype="auto",
-                output_loading_info=True,
-                use_safetensors=True,
-                **options,
-            )
-    except (OSError, RuntimeError, SafetensorError) as error:
-        raise ValueError(
-            f"The weights in {folder} cannot be read ({first_line(error)}); restore the original "
-            "files."
-        ) from error
+    with loading(f"The model in {folder}", advice):
+        model, report = load_weights(
+            folder, *args, dtype="auto", output_loading_info=True, use_safetensors=True, **options
+        )
     absent = sorted(report["missing_keys"]) + sorted(report["unexpected_keys"])
     if absent or report["mismatched_keys"]:
         raise ValueError(
             f"The weights in {folder} do not fit its config.json (for instance "
-            f"{(absent or [str(report['mismatched_keys'])])[0]}); restore the original files."
+            f"{(absent or [str(report['mismatched_keys'])])[0]}); {advice}"
         )
     if isinstance(dtype, torch.dtype):
         # a backbone may run in half precision; what is explained stays as it was saved

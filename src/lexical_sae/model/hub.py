@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lexical_sae.text.hub import hub_answers
+
 # What a model needs; weights as safetensors only, so that nothing is unpickled.
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
-PROBE_SECONDS = 5
 
 
 def model_folder(name: str, **options: Any) -> Path:
@@ -17,7 +18,7 @@ def model_folder(name: str, **options: Any) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        reachable = _reachable(name)
+        reachable = hub_answers(name, "model")
         return Path(
             snapshot_download(name, allow_patterns=FILES, local_files_only=not reachable, **options)
         )
@@ -27,16 +28,3 @@ def model_folder(name: str, **options: Any) -> Path:
             f"{name!r} is neither a folder here nor a model that the hub gives "
             f"({type(error).__name__}); expected a folder, or a hub name with the hub in reach."
         ) from error
-
-
-def _reachable(name: str) -> bool:
-    """Whether the hub answers at all: its client would retry for most of a minute."""
-    from huggingface_hub import HfApi, constants
-
-    if constants.HF_HUB_OFFLINE:
-        return False
-    try:
-        HfApi().model_info(name, timeout=PROBE_SECONDS)
-    except Exception as error:
-        return getattr(error, "response", None) is not None
-    return True

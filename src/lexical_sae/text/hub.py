@@ -114,7 +114,7 @@ def _ask_splits(hub: HubRepo) -> dict[str, str]:
 def _call_hub(hub: HubRepo, call: Callable[[], Any]) -> Any:
     """``call`` with the hub's many ways to fail turned into one sentence each."""
     _import_datasets()
-    reachable = _probe(hub)
+    reachable = hub_answers(hub.repo, "dataset")
     try:
         if reachable:
             return call()
@@ -126,16 +126,16 @@ def _call_hub(hub: HubRepo, call: Callable[[], Any]) -> Any:
         raise _explain(hub, error, reachable) from None
 
 
-def _probe(hub: HubRepo) -> bool:
-    """Ask once, briefly: ``datasets`` itself retries for half a minute without a network."""
+def hub_answers(repo: str, repo_type: str) -> bool:
+    """Ask once, briefly: the hub's clients retry for up to a minute without a network."""
     from huggingface_hub import HfApi, constants
 
     if constants.HF_HUB_OFFLINE:
         return False
     try:
-        HfApi().dataset_info(hub.repo, timeout=PROBE_SECONDS)
+        HfApi().repo_info(repo, repo_type=repo_type, timeout=PROBE_SECONDS)
     except Exception as error:
-        # An answer, even a refusal, means that the hub is there; load_dataset will say the rest.
+        # An answer, even a refusal, means that the hub is there; the download will say the rest.
         return getattr(error, "response", None) is not None
     return True
 
