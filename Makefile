@@ -18,6 +18,7 @@ test-slow: $(VENV)/.test-installed
 
 bench: $(VENV)/.bench-installed
 	$(BIN)/python -m benchmarks.lexical_head --json
+	$(BIN)/python -m benchmarks.train_step --json
 
 format: $(VENV)/.test-installed
 	$(BIN)/ruff format .

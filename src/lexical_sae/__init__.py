@@ -16,13 +16,19 @@ if TYPE_CHECKING:
         compute_attribution_tensor as compute_attribution_tensor,
     )
     from lexical_sae.attribution.verify import verify_sum as verify_sum
+    from lexical_sae.estimators import LexicalClassifier as LexicalClassifier
     from lexical_sae.model.config import LexicalSAEConfig as LexicalSAEConfig
     from lexical_sae.model.lexical_sae import LexicalSAE as LexicalSAE
     from lexical_sae.model.open_words import OpenWords as OpenWords
     from lexical_sae.model.state import CircuitState as CircuitState
     from lexical_sae.text import load_dataset as load_dataset
+    from lexical_sae.training.geco import GECOController as GECOController
+    from lexical_sae.training.trainer import LexicalTrainer as LexicalTrainer
 
 _HOMES = {
+    "GECOController": "lexical_sae.training.geco",
+    "LexicalClassifier": "lexical_sae.estimators",
+    "LexicalTrainer": "lexical_sae.training.trainer",
     "CircuitState": "lexical_sae.model.state",
     "LexicalSAE": "lexical_sae.model.lexical_sae",
     "LexicalSAEConfig": "lexical_sae.model.config",

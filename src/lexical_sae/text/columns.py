@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
@@ -97,6 +98,13 @@ def choose_columns(table: Table, options: ReadOptions) -> Columns:
     return Columns(task, inputs, targets, names, tuple(n for n in (note_in, note_out) if n))
 
 
+def choose_text_column(
+    origin: str, names: Sequence[str], given: str | None = None
+) -> tuple[str, str | None]:
+    """The column of the text alone, where no labels are read; and a note if it was guessed."""
+    return _pick(Table(origin, {name: [] for name in names}), "text", given, TEXT_NAMES)
+
+
 def _guess_task(table: Table, options: ReadOptions) -> Task:
     if options.text_column or options.label_column:
         return "classification"
@@ -115,9 +123,11 @@ def _pick(
     listed = ", ".join(repr(name) for name in table.columns) or "none"
     if given is not None:
         if given not in table.columns:
+            nearest = difflib.get_close_matches(given, table.columns, n=1)
+            hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
             raise DataError(
-                f"{table.origin} has no column {given!r} for the {role}; the columns found are "
-                f"{listed}."
+                f"{table.origin} has no column {given!r} for the {role}{hint}; the columns found "
+                f"are {listed}."
             )
         return given, None
     found = _find(table, candidates)

@@ -54,7 +54,7 @@ def _settle_quotes(path: Path, text: str, quoted: _Parsed) -> Table:
     quoting, and whether the lines inside such fields have a column whose values other rows share,
     as a label column would.
     """
-    joined = [i for i, row in enumerate([quoted.header, *quoted.rows]) if any(map(_has_both, row))]
+    joined = [i for i, row in enumerate([quoted.header, *quoted.rows]) if any(map(has_both, row))]
     if not joined:
         return quoted.table(path)
     plain = _parse_unquoted(path, text)
@@ -67,7 +67,12 @@ def _settle_quotes(path: Path, text: str, quoted: _Parsed) -> Table:
         where = f"{len(joined):,} rows hold a quoted field with tabs and line breaks"
         return quoted.table(path, f"{where}, the first on lines {first} to {last}")
     row = "the header" if in_header else f"row {joined[0]}"
-    raise DataError(
+    raise joined_rows(path, row, first, last)
+
+
+def joined_rows(path: Path, row: str, first: int, last: int) -> DataError:
+    """What is said where nothing tells one long text from several rows."""
+    return DataError(
         f"{path}, {row} (lines {first} to {last}): a field in quote marks runs over lines that may "
         "be rows of their own; if they are, put each text with a quote mark in double quotes and "
         'double the quotes inside it (""), and if they are one text, save the file as CSV or JSON '
@@ -75,7 +80,8 @@ def _settle_quotes(path: Path, text: str, quoted: _Parsed) -> Table:
     )
 
 
-def _has_both(field: str) -> bool:
+def has_both(field: str) -> bool:
+    """Tabs and line breaks: such a field may be made of whole rows."""
     return "\t" in field and ("\n" in field or "\r" in field)
 
 
@@ -109,8 +115,13 @@ def _lines_of(text: str) -> io.StringIO:
     return io.StringIO(text, newline="")
 
 
-def _parse(path: Path, text: str, delimiter: str, quoting: Any) -> _Parsed:
+def allow_long_fields() -> None:
+    """The csv module refuses texts above 128 KiB unless it is told otherwise, once for all."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+
+
+def _parse(path: Path, text: str, delimiter: str, quoting: Any) -> _Parsed:
+    allow_long_fields()
     reader = csv.reader(_lines_of(text), delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     rows: list[list[str]] = []
@@ -119,7 +130,7 @@ def _parse(path: Path, text: str, delimiter: str, quoting: Any) -> _Parsed:
     try:
         for fields in reader:
             if fields and not header:
-                header = _check_header(path, fields)
+                header = check_header(path, fields)
             elif fields:
                 if len(fields) != len(header):
                     raise DataError(
@@ -141,7 +152,8 @@ def _parse(path: Path, text: str, delimiter: str, quoting: Any) -> _Parsed:
     return _Parsed(header, rows, spans)
 
 
-def _check_header(path: Path, fields: list[str]) -> list[str]:
+def check_header(path: Path, fields: list[str]) -> list[str]:
+    """The names of the columns, each once."""
     # pandas writes its row index as a column without a name.
     names = [name.strip() or f"column_{i + 1}" for i, name in enumerate(fields)]
     for name in names:

@@ -12,28 +12,44 @@ from lexical_sae.text.table import Table
 
 def read_parquet(path: Path) -> Table:
     """The table in a parquet file."""
-    try:
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise DataError(
-            f"{path} is a parquet file and pyarrow is not installed; run "
-            "pip install 'lexical-sae[data]' or save the file as CSV."
-        ) from None
+    pq = import_parquet(path)
     try:
         # ParquetFile, not read_table: the latter reads folders like label=1/ as a column.
         with pq.ParquetFile(path) as file:
             table = file.read()
         names: list[str] = table.column_names
     except Exception as error:  # a damaged file can fail anywhere in pyarrow, in any way
+        raise damaged(path, error) from None
+    check_column_names(path, names)
+    columns = {name: _values(path, name, table.column(name)) for name in names}
+    return Table(str(path), columns, class_names=stored_class_names(table.schema.metadata))
+
+
+def import_parquet(path: Path) -> Any:
+    """The module ``pyarrow.parquet``, or one sentence on how to get it."""
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
         raise DataError(
-            f"{path} cannot be read as parquet ({_reason(error)}); write the file again or check "
-            "that it was copied whole."
+            f"{path} is a parquet file and pyarrow is not installed; run "
+            'pip install "lexical-sae[data]" or use a CSV file.'
         ) from None
+    return pq
+
+
+def damaged(path: Path, error: Exception) -> DataError:
+    """What is said of a file that pyarrow cannot read."""
+    return DataError(
+        f"{path} cannot be read as parquet ({reason_of(error)}); write the file again or check "
+        "that it was copied whole."
+    )
+
+
+def check_column_names(path: Path, names: list[str]) -> None:
+    """Each name once."""
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"{path} has the column {name!r} twice; rename one.")
-    columns = {name: _values(path, name, table.column(name)) for name in names}
-    return Table(str(path), columns, class_names=stored_class_names(table.schema.metadata))
 
 
 def _values(path: Path, name: str, column: Any) -> list[Any]:
@@ -47,13 +63,14 @@ def _values(path: Path, name: str, column: Any) -> list[Any]:
             except Exception as error:
                 raise DataError(
                     f"{path}, row {i + 1}: the value in column {name!r} cannot be read "
-                    f"({_reason(error)}); correct it or leave the column out."
+                    f"({reason_of(error)}); correct it or leave the column out."
                 ) from None
         raise DataError(f"{path}: the column {name!r} cannot be read; leave it out.") from None
     return values
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """The first words of an error, for a pair of brackets."""
     said = " ".join(str(error).split())[:120]
     return said.rstrip(".") or type(error).__name__
 

@@ -69,19 +69,19 @@ def _read_json(path: Path, text: str) -> Table:
     records: list[dict[str, Any]] = []
     lines: list[int] = []
     if path.suffix.lower() == ".json" and text.lstrip().startswith("["):
-        whole = _parse_json(text, str(path))
+        whole = parse_json(text, str(path))
         values = [(i + 1, value) for i, value in enumerate(whole)]
     else:
         # Not splitlines(): U+2028 and its like are legal inside a JSON string.
         values = [
-            (number, _parse_json(line, f"{path}, row {number}"))
+            (number, parse_json(line, f"{path}, row {number}"))
             for number, line in enumerate(text.split("\n"), start=1)
             if line.strip()
         ]
     for number, value in values:
         if not isinstance(value, dict):
             raise DataError(
-                f"{path}, row {number}: found {_kind(value)}; each line must be one JSON object "
+                f"{path}, row {number}: found {kind_of(value)}; each line must be one JSON object "
                 'such as {"text": "...", "label": "..."}.'
             )
         records.append(value)
@@ -91,7 +91,8 @@ def _read_json(path: Path, text: str) -> Table:
     return Table(str(path), columns, rows=lines)
 
 
-def _parse_json(text: str, where: str) -> Any:
+def parse_json(text: str, where: str) -> Any:
+    """The value in ``text``; an error begins with ``where``."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -110,5 +111,5 @@ def _parse_json(text: str, where: str) -> Any:
         ) from None
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
     return "null" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,20 @@
+"""What all commands print with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+
+
+def plain(text: str) -> None:
+    """Data is printed as it is: brackets in a text are no markup."""
+    out.print(text, markup=False)
+
+
+def refuse_taken(folder: Path) -> None:
+    """An output folder must be new or empty."""
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise ValueError(f"{folder} exists and is not empty; choose another --output or remove it.")

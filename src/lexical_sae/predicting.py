@@ -1,0 +1,274 @@
+"""Labels for texts: in memory, or for every row of a file without holding the file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexical_sae.text.errors import DataError
+from lexical_sae.text.rows import BadRow, Row
+from lexical_sae.text.stream import RowStream, check_input, open_rows
+from lexical_sae.text.survey import Survey, survey
+from lexical_sae.text.write_rows import (
+    DELIMITERS,
+    OUTPUT_SUFFIXES,
+    open_writer,
+    parquet_schema,
+    replacing,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+WINDOW_BATCHES = 16
+"""Batches that are read ahead, so that texts of like length can share a batch."""
+MAX_LABEL_COLUMNS = 20
+"""Labels up to which a CSV or TSV file gets a column for the probability of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of N texts, in their order."""
+
+    labels: tuple[str, ...]  # [N] names of the predicted classes
+    probabilities: NDArray[np.float64]  # [N, C], each row adds up to 1
+    open_words: NDArray[np.int64]  # [N]
+    truncated: NDArray[np.bool_]  # [N] whether the text is longer than the model reads
+
+
+@dataclass(frozen=True)
+class PredictionSummary:
+    """What became of the rows of a file."""
+
+    rows: int
+    predicted: int
+    skipped: int
+    first_skipped: tuple[BadRow, ...]
+    """The first 20 of the skipped rows, with their reasons."""
+    truncated: int
+    """Texts longer than the model reads, whose ends it did not see."""
+    open_words: float
+    """Open words per text, on average."""
+    seconds: float
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def predict_texts(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32) -> Predictions:
+    """Labels, probabilities and open words of ``texts``; the model's mode is left as it was."""
+    import numpy as np
+    import torch
+
+    from lexical_sae.model.mode import in_mode
+    from lexical_sae.text.tokenise import check_texts
+
+    _check_model(model, batch_size)
+    check_texts(texts)
+    for index, text in enumerate(texts):
+        if not text.strip():
+            raise ValueError(f"texts[{index}] is {text!r}; expected a text that is not empty.")
+    logits = np.empty((len(texts), len(model.config.labels)), dtype=np.float64)
+    open_words = np.empty(len(texts), dtype=np.int64)
+    truncated = np.empty(len(texts), dtype=np.bool_)
+    # Longest first: what is too large for the memory fails at once.
+    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+    with torch.no_grad(), in_mode(model, training=False):
+        for start in range(0, len(order), batch_size):
+            part = order[start : start + batch_size]
+            encoded = model.encode([texts[i] for i in part])
+            state = model.classify(**encoded.model_inputs())
+            logits[part] = state.logits.double().cpu().numpy()
+            open_words[part] = state.open_words.counts().cpu().numpy()
+            truncated[part] = encoded.truncated
+    if not np.isfinite(logits).all():
+        raise ValueError(
+            "The model's logits are not all finite numbers, so its weights are damaged; train it "
+            "again or restore the original files."
+        )
+    exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
+    names = model.config.labels
+    return Predictions(
+        labels=tuple(names[i] for i in logits.argmax(axis=1)),
+        probabilities=exponents / exponents.sum(axis=1, keepdims=True),
+        open_words=open_words,
+        truncated=truncated,
+    )
+
+
+def predict_file(
+    model: LexicalSAE,
+    input: str | Path,
+    output: str | Path,
+    *,
+    text_column: str | None = None,
+    batch_size: int = 32,
+    skip_bad: bool = False,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> PredictionSummary:
+    """Predict every row of ``input`` into ``output``, both CSV, TSV, JSON Lines or parquet.
+
+    Every column of the input is kept, in its order. The file is read twice, first to find bad
+    rows: with one, nothing is predicted or written unless ``skip_bad``. ``progress`` is called
+    with the rows done and the rows in all.
+    """
+    start = time.perf_counter()
+    source, target = Path(input), Path(output)
+    check_files(source, target, overwrite=overwrite)
+    _check_model(model, batch_size)
+    before = _fingerprint(source)
+    stream = open_rows(source, text_column)
+    found = survey(stream)
+    _refuse_bad(source, found, skip_bad)
+    layout = _Layout(model.config.labels, target.suffix.lower())
+    _refuse_clash(source, found.columns, layout.added)
+    predicted = opened = truncated = done = 0
+    with (
+        replacing(target) as scratch,
+        open_writer(
+            scratch, layout.suffix, (*found.columns, *layout.added), layout.schema(stream, found)
+        ) as writer,
+    ):
+        for window in windows(stream, WINDOW_BATCHES * batch_size):
+            if progress is not None:
+                progress(done, found.rows)
+            done += len(window)
+            rows = [row for row in window if isinstance(row, Row)]
+            if not rows:
+                continue
+            made = predict_texts(
+                model, [row.values[stream.text_column] for row in rows], batch_size
+            )
+            writer.write(layout.rows(rows, made))
+            predicted += len(rows)
+            opened += int(made.open_words.sum())
+            truncated += int(made.truncated.sum())
+        if _fingerprint(source) != before:
+            raise DataError(f"{source} was changed while it was read; run again.")
+        if progress is not None:
+            progress(done, found.rows)
+    return PredictionSummary(
+        rows=found.rows,
+        predicted=predicted,
+        skipped=found.bad,
+        first_skipped=found.first_bad,
+        truncated=truncated,
+        open_words=opened / predicted,
+        seconds=time.perf_counter() - start,
+        notes=stream.notes,
+    )
+
+
+def check_files(input: Path, output: Path, *, overwrite: bool = False) -> None:
+    """What can be refused before a model is loaded."""
+    check_input(input)
+    if output.suffix.lower() not in OUTPUT_SUFFIXES:
+        raise DataError(
+            f"{output} ends in {output.suffix or 'nothing'!r}; the output must end in one of "
+            f"{', '.join(OUTPUT_SUFFIXES)}."
+        )
+    if output.exists() and output.samefile(input):
+        raise DataError(f"{output} is both the input and the output; choose another output.")
+    if output.is_dir() or (output.exists() and not overwrite):
+        advice = "." if output.is_dir() else ", or pass --overwrite (overwrite=True)."
+        raise DataError(f"{output} exists; choose another output{advice}")
+    if not output.parent.is_dir():
+        raise DataError(f"{output.parent} is not a folder; create it or choose another output.")
+    if output.suffix.lower() == ".parquet":
+        from lexical_sae.text.parquet import import_parquet
+
+        import_parquet(output)
+
+
+def windows(rows: Iterable[Row | BadRow], size: int) -> Iterator[list[Row | BadRow]]:
+    """Lists of ``size`` rows; no row is read before the list it belongs to is asked for."""
+    window: list[Row | BadRow] = []
+    for row in rows:
+        window.append(row)
+        if len(window) == size:
+            yield window
+            window = []
+    if window:
+        yield window
+
+
+class _Layout:
+    """The columns that a prediction adds, as the output's format can hold them."""
+
+    def __init__(self, labels: Sequence[str], suffix: str) -> None:
+        self.labels, self.suffix = labels, suffix
+        self.flat = suffix in DELIMITERS
+        few = len(labels) <= MAX_LABEL_COLUMNS
+        spread = [f"p_{label}" for label in labels] if few else []
+        shares = spread if self.flat else ["probabilities"]
+        self.added = ("predicted_label", "probability", "open_words", *shares)
+
+    def rows(self, rows: Sequence[Row], made: Predictions) -> list[dict[str, Any]]:
+        probabilities = made.probabilities.tolist()
+        return [
+            row.values | self._predicted(*said)
+            for row, *said in zip(
+                rows, made.labels, probabilities, made.open_words.tolist(), strict=True
+            )
+        ]
+
+    def _predicted(self, label: str, shares: list[float], count: int) -> dict[str, Any]:
+        each = shares if self.flat else [dict(zip(self.labels, shares, strict=True))]
+        values = (label, max(shares), count, *each)
+        return dict(zip(self.added, values, strict=False))
+
+    def schema(self, stream: RowStream, found: Survey) -> Any:
+        if self.suffix != ".parquet":
+            return None
+        import pyarrow as pa
+
+        shares = pa.struct([(label, pa.float64()) for label in self.labels])
+        kinds = (pa.string(), pa.float64(), pa.int64(), shares)
+        added = dict(zip(self.added, kinds, strict=True))
+        return parquet_schema(found.columns, found.kinds, stream.source.schema, added)
+
+
+def _check_model(model: LexicalSAE, batch_size: int) -> None:
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; expected at least 1.")
+    if model.config.task != "classification":
+        raise ValueError(
+            f"This model is for {model.config.task}; predict reads classifiers only so far."
+        )
+
+
+def _fingerprint(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def _refuse_bad(path: Path, found: Survey, skip_bad: bool) -> None:
+    if not found.bad:
+        return
+    if not skip_bad:
+        raise DataError(
+            f"{path}, {found.first_bad[0]}; {found.bad:,} of the {found.rows:,} rows cannot be "
+            "used, so correct them or leave them out with --skip-bad (skip_bad=True)."
+        )
+    if found.bad == found.rows:
+        raise DataError(
+            f"{path}, {found.first_bad[0]}; none of the {found.rows:,} rows can be used, so there "
+            "is nothing to predict."
+        )
+
+
+def _refuse_clash(path: Path, columns: Sequence[str], added: Sequence[str]) -> None:
+    clash = next((name for name in columns if name in added), None)
+    if clash is not None:
+        raise DataError(
+            f"{path} already has a column {clash!r}, which the predictions are written to; rename "
+            "it in the input."
+        )

@@ -1,0 +1,1 @@
+"""Show what was found: curves of a run."""

@@ -1,0 +1,29 @@
+"""Folders that hold a model: a run's folder, or the model's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+
+def model_folder_of(run: Path) -> Path:
+    """``run/model`` of a run's folder, or ``run`` itself if it is a model's folder."""
+    for folder in (run / "model", run):
+        if (folder / "config.json").is_file():
+            return folder
+    found = "holds neither" if run.is_dir() else "is a file" if run.exists() else "was not found"
+    raise ValueError(
+        f"{run} {found}; expected the folder of a run (with model/config.json) or of a saved model "
+        "(with config.json)."
+    )
+
+
+def load_run(run: Path) -> LexicalSAE:
+    """The model of a run or of a model's folder."""
+    folder = model_folder_of(run)
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+    return LexicalSAE.from_pretrained(folder)

@@ -1,0 +1,1 @@
+"""Training: circuits under a constraint on the task loss."""

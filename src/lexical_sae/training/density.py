@@ -1,0 +1,67 @@
+"""How many words should be open at each step, and how hard the sparsity term pushes for it.
+
+A fixed weight gives another number of open words on every dataset. So the number itself is held:
+while more words are open than wanted the pressure grows, below it shrinks, as a multiplier does.
+The wanted number falls geometrically from the calibrated start to the target, since a model that is
+thinned at once loses words that it has not yet learnt to use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+SMOOTHING = 0.9  # of the running mean of open words
+RAMP = 0.6  # share of the circuit phase after which the target is wanted in full
+GAIN = 0.1  # change of log pressure per step at e times the wanted number
+AIM = 0.9  # of the wanted number: the term is 0 below it, so the mean settles just under the target
+
+
+class DensityControl:
+    """The running number of open words, what is wanted now, and the pressure."""
+
+    def __init__(self, target_words: float, start_words: float, pressure: float = 0.01) -> None:
+        self.target = target_words
+        self.start = max(start_words, target_words)
+        self.open_words: float | None = None
+        self.log_pressure = math.log(pressure)
+        self.progress = 0.0  # of the circuit phase, 0 to 1
+
+    @property
+    def pressure(self) -> float:
+        return math.exp(self.log_pressure)
+
+    @property
+    def wanted(self) -> float:
+        done = min(1.0, self.progress / RAMP)
+        return math.exp((1 - done) * math.log(self.start) + done * math.log(self.target))
+
+    @property
+    def aim(self) -> float:
+        return AIM * self.wanted
+
+    def observe(self, open_words: float) -> None:
+        """The mean of one step, over all processes."""
+        before = self.open_words
+        kept = open_words if before is None else SMOOTHING * before
+        self.open_words = kept if before is None else kept + (1 - SMOOTHING) * open_words
+
+    def update(self, progress: float) -> None:
+        """One step of the pressure in the circuit phase."""
+        self.progress = progress
+        ratio = max(self.open_words or 0.0, 1e-3) / self.aim
+        moved = self.log_pressure + GAIN * max(-1.0, min(1.0, math.log(ratio)))
+        self.log_pressure = max(-12.0, min(6.0, moved))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "open_words": self.open_words,
+            "log_pressure": self.log_pressure,
+            "progress": self.progress,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.open_words = state["open_words"]
+        self.log_pressure = state["log_pressure"]
+        self.progress = state["progress"]

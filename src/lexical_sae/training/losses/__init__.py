@@ -1,0 +1,1 @@
+"""The terms of the training objective, one concept each."""

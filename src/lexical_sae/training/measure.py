@@ -1,0 +1,111 @@
+"""What a model does on a set of texts: loss, accuracy, open words, and how its circuits hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lexical_sae.attribution.circuits import circuit_mask
+from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.attribution.verify import verify_sum
+from lexical_sae.model.lexical_sae import LexicalSAE
+from lexical_sae.model.mode import in_mode
+from lexical_sae.model.state import CircuitState
+from lexical_sae.training.batching import Collate, EncodedTexts
+from lexical_sae.training.distributed import process_count, process_rank, sum_over_processes
+from lexical_sae.training.losses.anchor import overlap
+from lexical_sae.training.losses.reference_words import ReferenceWords
+
+EVAL_BATCH = 64
+
+
+def length_batches(
+    texts: EncodedTexts, collate: Collate, batch: int
+) -> Iterator[dict[str, Tensor]]:
+    """All texts, of like length together; each process takes its part."""
+    lengths = texts.lengths
+    order = sorted(range(len(texts)), key=lambda i: lengths[i])
+    mine = order[process_rank() :: process_count()]
+    for start in range(0, len(mine), batch):
+        yield collate([texts[i] for i in mine[start : start + batch]])
+
+
+@torch.no_grad()
+def measure(
+    model: nn.Module,
+    texts: EncodedTexts,
+    collate: Collate,
+    *,
+    circuit_fraction: float | None = None,
+    reference: ReferenceWords | None = None,
+    reference_rows: int | None = None,
+    residual: bool = False,
+    batch: int = EVAL_BATCH,
+) -> dict[str, float]:
+    """Means over all texts: ce, accuracy and, for a lexical model, open_words.
+
+    `circuit_fraction` adds circuit_agreement (share of the model's own predictions that its circuit
+    of that size keeps) and content_share; `reference` (of the first `reference_rows` texts) adds
+    reference_overlap; `residual` adds the largest residual of the sum.
+    """
+    device = next(model.parameters()).device
+    totals: dict[str, float] = {}
+    largest = 0.0
+
+    def add(name: str, values: Tensor) -> None:
+        totals[name] = totals.get(name, 0.0) + float(values.double().sum())
+
+    with in_mode(model, training=False):
+        for inputs in length_batches(texts, collate, batch):
+            inputs = {name: tensor.to(device) for name, tensor in inputs.items()}
+            labels, index = inputs.pop("labels"), inputs.pop("index")
+            state: Any = model(**inputs, task="classification")
+            add("rows", torch.ones(len(labels)))
+            add("ce", F.cross_entropy(state.logits, labels, reduction="none"))
+            add("accuracy", state.logits.argmax(-1) == labels)
+            if not isinstance(state, CircuitState):
+                continue
+            add("open_words", state.open_words.counts())
+            if circuit_fraction is not None:
+                assert isinstance(model, LexicalSAE)
+                _circuit_measures(model, state, inputs, circuit_fraction, add)
+                if reference is not None:
+                    known = index < (len(texts) if reference_rows is None else reference_rows)
+                    add("overlap_rows", known)
+                    add("reference_overlap", _overlap(state, reference, index)[known])
+            if residual:
+                largest = max(largest, float(verify_sum(state).residual.max()))
+    names = sorted(totals)
+    sums = sum_over_processes(torch.tensor([totals[name] for name in names], dtype=torch.float64))
+    reduced = dict(zip(names, sums.tolist(), strict=True))
+    rows = reduced.pop("rows")
+    overlap_rows = reduced.pop("overlap_rows", 0.0)
+    means = {name: value / rows for name, value in reduced.items()}
+    if overlap_rows:
+        means["reference_overlap"] *= rows / overlap_rows
+    return {**means, "max_residual": largest} if residual else means
+
+
+def _circuit_measures(
+    model: LexicalSAE,
+    state: CircuitState,
+    inputs: dict[str, Tensor],
+    fraction: float,
+    add: Callable[[str, Tensor], None],
+) -> None:
+    open_words, predicted = state.open_words, state.predicted
+    attribution = compute_attribution_tensor(state, row_classes=predicted)
+    mask = circuit_mask(attribution, open_words, fraction=fraction)
+    masked = state.with_open_words(open_words.scaled(mask))
+    add("circuit_agreement", masked.predicted == predicted)
+    at_content = model.content_mask(**inputs)[open_words.row, open_words.position]
+    add("content_share", overlap(attribution, at_content, open_words))
+
+
+def _overlap(state: CircuitState, reference: ReferenceWords, index: Tensor) -> Tensor:
+    attribution = compute_attribution_tensor(state, row_classes=state.predicted)
+    return overlap(attribution, reference.contains(index, state.open_words), state.open_words)

@@ -1,0 +1,255 @@
+"""The training objective: the task loss under GECO, the terms of the settings, and their state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.model.gate import nonnegative_threshold
+from lexical_sae.model.lexical_layer import LexicalLayer
+from lexical_sae.model.state import CircuitState
+from lexical_sae.training.density import DensityControl
+from lexical_sae.training.distributed import mean_over_processes
+from lexical_sae.training.geco import GECOController
+from lexical_sae.training.losses.anchor import anchor
+from lexical_sae.training.losses.centroids import ClassCentroids
+from lexical_sae.training.losses.completeness import completeness
+from lexical_sae.training.losses.content import content
+from lexical_sae.training.losses.frequencies import OpenRates, frequency_penalty
+from lexical_sae.training.losses.margin import LearnedMargin
+from lexical_sae.training.losses.reference_words import ReferenceWords
+from lexical_sae.training.losses.separation import separation_contrastive, separation_cosine
+from lexical_sae.training.losses.sharpness import sharpness
+from lexical_sae.training.losses.sparsity import df_flops, gate_sparsity, l1_l0
+from lexical_sae.training.losses.target import target_l0, target_l1
+from lexical_sae.training.losses.weighting import UncertaintyWeights
+from lexical_sae.training.settings import Settings
+
+TERMS = (
+    *("completeness", "separation", "sharpness", "sparsity"),
+    *("frequency", "anchor", "content"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What the terms need to know of a batch besides the model's state."""
+
+    labels: Tensor  # [B]
+    index: Tensor  # [B] each text's place in the training set
+    content_mask: Tensor  # [B, L] true at content words
+
+
+class Objective(nn.Module):
+    """Warm-up on the task loss alone, then all terms with the multiplier of `GECOController`.
+
+    `forward` gives the loss of one (micro-)batch; `finish_step` is called once per optimiser step
+    and moves the controllers. Tensors of the state are buffers and parameters of this module,
+    numbers are in `numbers()`; both belong to a checkpoint.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        lexical: LexicalLayer | None,
+        classes: int,
+        *,
+        steps_per_epoch: int,
+        steps: int,
+        reference: ReferenceWords | None = None,
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.steps = steps
+        self.warmup_steps = min(steps, max(1, round(settings.warmup_fraction * steps)))
+        self.step = 0
+        self.reference = reference
+        # in a tuple: the model's parameters are not the objective's
+        self._lexical: tuple[LexicalLayer, ...] = () if lexical is None else (lexical,)
+        words = 0 if lexical is None else lexical.weight.shape[0]
+        self.terms = [name for name in TERMS if getattr(settings, name) is not None]
+        if self.terms and lexical is None:
+            raise ValueError(
+                f"A dense model has no words, so {self.terms[0]} has no meaning for it."
+            )
+        if "anchor" in self.terms and reference is None:
+            raise ValueError("The anchor needs the words that the untrained model opens.")
+        self.geco = GECOController(steps_per_epoch, target_words=settings.target_words)
+        start_words = settings.start_words or 4 * settings.target_words
+        self.density = DensityControl(settings.target_words, start_words)
+        self.centroids: ClassCentroids | None = None
+        self.margin: LearnedMargin | None = None
+        if settings.separation is not None:
+            self.centroids = ClassCentroids(classes, words, settings.separation.decay)
+            if settings.separation.learn_margin:
+                self.margin = LearnedMargin(settings.separation.margin)
+        self.rates: OpenRates | None = None
+        needs_rates = settings.sparsity is not None and settings.sparsity.form == "df_flops"
+        if settings.frequency is not None or needs_rates:
+            self.rates = OpenRates(words, settings.frequency.decay if settings.frequency else 0.99)
+        self.weights = (
+            UncertaintyWeights(self.terms) if settings.weighting == "uncertainty" else None
+        )
+        self.recent_ce: float | None = None  # running mean over training batches
+        self._seen: list[dict[str, float]] = []
+
+    @property
+    def in_circuit_phase(self) -> bool:
+        return self.step >= self.warmup_steps and bool(self.terms)
+
+    def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
+
+    def forward(self, state: CircuitState, batch: Batch) -> Tensor:
+        ce = self.task_loss(state.logits, batch.labels)
+        seen = {"ce": ce.detach()}
+        if self._lexical:
+            seen["open_words"] = state.open_words.counts().float().mean()
+        total = ce
+        if self.in_circuit_phase:
+            terms = self._terms(state, batch)
+            seen |= {name: value.detach() for name, value in terms.items()}
+            circuit = self._combined(terms)
+            total = circuit + (self.geco.multiplier if self.settings.constraint else 1.0) * ce
+        elif self.rates is not None:
+            self.rates.update(state.open_words)
+        seen["loss"] = total.detach()
+        means = mean_over_processes(torch.stack(list(seen.values())).double()).tolist()
+        self._seen.append(dict(zip(seen, means, strict=True)))
+        return total
+
+    def _terms(self, state: CircuitState, batch: Batch) -> dict[str, Tensor]:
+        """Every term that is switched on, unweighted."""
+        settings, open_words = self.settings, state.open_words
+        predicted = state.predicted
+        attribution = compute_attribution_tensor(state, row_classes=predicted)  # [P]
+        values: dict[str, Tensor] = {}
+        if settings.completeness is not None:
+            values["completeness"] = completeness(
+                state,
+                attribution,
+                batch.labels,
+                form=settings.completeness.form,
+                fraction=settings.circuit_fraction,
+                temperature=settings.completeness.temperature,
+            )
+        if settings.separation is not None:
+            assert self.centroids is not None
+            if settings.separation.form == "cosine":
+                values["separation"] = separation_cosine(
+                    attribution, open_words, predicted, self.centroids
+                )
+            else:
+                margin = self.margin if self.margin is not None else settings.separation.margin
+                values["separation"] = separation_contrastive(
+                    attribution, open_words, predicted, self.centroids, margin
+                )
+            # after the term: before it, every row would be compared with itself
+            self.centroids.update(attribution, open_words, predicted)
+        if settings.sharpness is not None:
+            values["sharpness"] = sharpness(attribution, open_words)
+        if self.rates is not None:
+            self.rates.update(open_words)
+        if settings.sparsity is not None:
+            values["sparsity"] = self._sparsity(state, settings.sparsity.form)
+        if settings.frequency is not None:
+            assert self.rates is not None
+            values["frequency"] = frequency_penalty(
+                self.rates.rate,
+                self._theta(),
+                self._lexical[0].spread,
+                target_words=settings.target_words,
+                cutoff=settings.frequency.cutoff,
+                open_ema=self._open_ema(),
+                keep=self._lexical[0].keep,
+            )
+        if settings.anchor is not None:
+            assert self.reference is not None
+            inside = self.reference.contains(batch.index, open_words)
+            values["anchor"] = anchor(attribution, inside, open_words)
+        if settings.content is not None:
+            at_content = batch.content_mask[open_words.row, open_words.position]
+            values["content"] = content(attribution, at_content, open_words)
+        return values
+
+    def _sparsity(self, state: CircuitState, form: str) -> Tensor:
+        open_words, lexical = state.open_words, self._lexical[0]
+        if form == "l1_l0":
+            return l1_l0(open_words)
+        if form == "df_flops":
+            assert self.rates is not None
+            return df_flops(open_words, self.rates.rate)
+        if form == "gate":
+            return gate_sparsity(open_words, self._theta(), lexical.width)
+        if form == "target_l0":
+            return target_l0(
+                open_words, self._theta(), lexical.width, self._open_ema(), self.density.aim
+            )
+        return target_l1(open_words, self._open_ema(), self.density.aim)
+
+    def _theta(self) -> Tensor:
+        return nonnegative_threshold(self._lexical[0].threshold)
+
+    def _open_ema(self) -> float:
+        return self.density.open_words if self.density.open_words is not None else 0.0
+
+    def _combined(self, terms: Mapping[str, Tensor]) -> Tensor:
+        weighted = {
+            name: getattr(self.settings, name).weight * value for name, value in terms.items()
+        }
+        sparsity = self.settings.sparsity
+        if sparsity is not None and sparsity.form in ("target_l0", "target_l1"):
+            weighted["sparsity"] = self.density.pressure * weighted["sparsity"]
+        if self.weights is not None:
+            return self.weights.combine(weighted)
+        return torch.stack(list(weighted.values())).sum()
+
+    def finish_step(self) -> dict[str, float]:
+        """After each optimiser step: move the controllers; what was seen, for the log."""
+        seen = {
+            name: sum(part[name] for part in self._seen) / len(self._seen) for name in self._seen[0]
+        }
+        self._seen.clear()
+        was_circuit_phase = self.in_circuit_phase
+        if self._lexical:
+            self.density.observe(seen["open_words"])
+        before = seen["ce"] if self.recent_ce is None else self.recent_ce
+        self.recent_ce = 0.95 * before + 0.05 * seen["ce"]
+        if was_circuit_phase:
+            self.geco.update(seen["ce"], self.density.open_words)
+            self.density.update((self.step - self.warmup_steps) / max(1, self._circuit_steps))
+        else:
+            self.geco.warm_up(seen["ce"])
+        self.step += 1
+        if self.in_circuit_phase and not self.geco.started:
+            self.geco.start()
+        seen["phase"] = float(was_circuit_phase)
+        if was_circuit_phase:
+            seen["multiplier"] = self.geco.multiplier
+            seen["bound"] = self.geco.relaxed_bound(self.density.open_words)
+            seen["pressure"] = self.density.pressure
+        return seen
+
+    @property
+    def _circuit_steps(self) -> int:
+        return self.steps - self.warmup_steps
+
+    def numbers(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "recent_ce": self.recent_ce,
+            "geco": self.geco.state_dict(),
+            "density": self.density.state_dict(),
+        }
+
+    def load_numbers(self, numbers: Mapping[str, Any]) -> None:
+        self.step = numbers["step"]
+        self.recent_ce = numbers["recent_ce"]
+        self.geco.load_state_dict(numbers["geco"])
+        self.density.load_state_dict(numbers["density"])

@@ -1,0 +1,97 @@
+"""The named recipes: three published systems, mended, and our own, chosen by measurement.
+
+What was mended, and why, is in docs/recipes.md; the measurements are in docs/results.md.
+"""
+
+from __future__ import annotations
+
+from lexical_sae.training.settings import (
+    Anchor,
+    Completeness,
+    Frequency,
+    ModelOptions,
+    Separation,
+    Settings,
+    Sharpness,
+    Sparsity,
+)
+
+DEFAULT = Settings(
+    completeness=Completeness(form="kl"),
+    separation=Separation(form="contrastive", weight=0.1),
+    sparsity=Sparsity(form="target_l1"),
+    anchor=Anchor(),
+)
+
+# What the published systems share: the whole vocabulary, a hidden layer of 256 with biases, label
+# smoothing, gradient centralisation, 50 epochs with patience 10. All is spelled out, so that they
+# stay what they are when the defaults of `Settings` change.
+_PUBLISHED_MODEL = ModelOptions(
+    dictionary="all",
+    positions="words",
+    gate="shift",
+    window="rectangle",
+    window_width=0.5,
+    saturation="log1p",
+    pooling="max",
+    head="mlp",
+    head_width=256,
+    hidden_bias=True,
+)
+_PUBLISHED = Settings(
+    target_words=150,
+    circuit_fraction=0.1,
+    warmup_fraction=0.2,
+    constraint=True,
+    label_smoothing=0.1,
+    epochs=50,
+    early_stopping=10,
+    learning_rate_warmup=0.06,
+    head_rate_factor=1,
+    gate_rate_factor=1,
+    weight_decay=0.01,
+    gradient_centralisation=True,
+    max_gradient_norm=1.0,
+    model=_PUBLISHED_MODEL,
+)
+
+CIS = _PUBLISHED.model_copy(
+    update={
+        "completeness": Completeness(form="ce"),
+        "separation": Separation(form="cosine"),
+        "sharpness": Sharpness(),
+        "sparsity": Sparsity(form="df_flops"),
+        "weighting": "uncertainty",
+        "schedule": "cosine",
+        "learning_rate": 3e-5,
+        "learning_rate_range_test": True,
+        "weight_average": 0.999,
+    }
+)
+
+LEXICAL_SAE = CIS.model_copy(
+    update={
+        "sharpness": None,
+        "sparsity": Sparsity(form="l1_l0"),
+        "weighting": "sum",
+        "gate_rate_factor": 5.0,
+    }
+)
+
+CAJT = _PUBLISHED.model_copy(
+    update={
+        "completeness": Completeness(form="kl"),
+        "separation": Separation(form="contrastive", margin=0.1, learn_margin=True),
+        "sparsity": Sparsity(form="gate"),
+        "frequency": Frequency(),
+        "optimizer": "schedule_free",
+        "schedule": "constant",
+        "learning_rate": 3e-4,
+        "weight_decay": 3e-5,  # 0.1 · learning rate
+        "model": _PUBLISHED_MODEL.model_copy(
+            update={"gate": "jump", "window": "sigmoid", "saturation": "none"}
+        ),
+    }
+)
+
+RECIPES = {"default": DEFAULT, "cis": CIS, "lexical-sae": LEXICAL_SAE, "cajt": CAJT}
