@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: test test-slow bench format clean
+.PHONY: test test-slow bench demo format clean
+
+demo: $(VENV)/.demo-installed
+	$(BIN)/lexical-sae demo
 
 test: $(VENV)/.test-installed
 	$(BIN)/ruff format --check .
@@ -23,6 +26,12 @@ bench: $(VENV)/.bench-installed
 format: $(VENV)/.test-installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+$(VENV)/.demo-installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) -e ".[training]"
+	touch $@
 
 # torch first and pinned: a range would take the newest build with its CUDA packages.
 $(VENV)/.test-installed: pyproject.toml constraints.txt

@@ -26,13 +26,16 @@ class AccuracyBound:
 
     def bound(self) -> float:
         """The CE at which the measured curve crosses the target accuracy."""
-        chance = (math.log(self.classes), 1 / self.classes)
-        curve = _falling(sorted([(0.0, 1.0), *self.points, chance]))
-        for (left, high), (right, low) in itertools.pairwise(curve):
+        measured = _falling(sorted(self.points))
+        last_ce, last = measured[-1] if measured else (0.0, 1.0)
+        worst = max(math.log(self.classes), last_ce)
+        curve = [(0.0, 1.0), *measured, (worst, min(1 / self.classes, last))]
+        # from the right: the largest CE at which the accuracy is still reached
+        for (left, high), (right, low) in reversed(list(itertools.pairwise(curve))):
             if low <= self.target <= high:
                 along = (high - self.target) / (high - low) if high > low else 1.0
                 return left + along * (right - left)
-        return chance[0]  # below chance: any cross-entropy will do
+        return worst  # below chance: any cross-entropy will do
 
     def state_dict(self) -> dict[str, Any]:
         return {"points": [list(point) for point in self.points]}

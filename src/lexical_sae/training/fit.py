@@ -26,18 +26,19 @@ from lexical_sae.training.best import BestWeights
 from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.config import RunConfig
 from lexical_sae.training.encoding import choose_max_length, encode_texts
+from lexical_sae.training.head_start import fit_head
 from lexical_sae.training.interrupt import StopOnSignal
-from lexical_sae.training.losses.reference_words import ReferenceWords
 from lexical_sae.training.measure import measure
 from lexical_sae.training.objective import TERMS, Objective
 from lexical_sae.training.preparation import prepare_model
-from lexical_sae.training.reference import collect_reference
+from lexical_sae.training.reference import Reference, collect_reference
 from lexical_sae.training.settings import Settings
 from lexical_sae.training.trainer import LexicalTrainer
 from lexical_sae.training.try_rates import try_rates
 
 Say = Callable[[str], None]
 REFERENCE_ROWS = 1000  # held-out texts on which drift is measured
+HEAD_START_TEXTS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +119,10 @@ def fit(
     steps_per_epoch = _steps_per_epoch(len(train), batch_size, settings)
     steps = max(1, math.ceil(settings.epochs * steps_per_epoch - 1e-9))
     collate = Collate(model.tokenizer.pad_token_id)
-    with watch.part("reference"):
+    with watch.part("training"):  # reference and head are part of what training costs
         reference = _reference(model, settings, encoded["train"], collate)
+        if reference is not None and settings.head_start:
+            fit_head(model.head, reference, settings.head_start, settings.seed)
     untrained = _reference_of_some(model, encoded.get("held_out"), collate)
     objective = Objective(
         without_terms(settings) if config.dense_twin else settings,
@@ -169,7 +172,7 @@ def fit(
                     encoded["held_out"],
                     collate,
                     circuit_fraction=None if config.dense_twin else settings.circuit_fraction,
-                    reference=untrained,
+                    reference=None if untrained is None else untrained.words,
                     reference_rows=REFERENCE_ROWS,
                     residual=not config.dense_twin,
                 )
@@ -235,20 +238,21 @@ def _steps_per_epoch(rows: int, batch_size: int, settings: Settings) -> int:
 
 def _reference(
     model: nn.Module, settings: Settings, train: EncodedTexts, collate: Collate
-) -> ReferenceWords | None:
-    if settings.anchor is None or not isinstance(model, LexicalSAE):
+) -> Reference | None:
+    if not isinstance(model, LexicalSAE) or (settings.anchor is None and not settings.head_start):
         return None
-    return collect_reference(model, train, collate)
+    sample = settings.anchor.texts if settings.anchor is not None else HEAD_START_TEXTS
+    return collect_reference(model, train, collate, sample)
 
 
 def _reference_of_some(
     model: nn.Module, texts: EncodedTexts | None, collate: Collate
-) -> ReferenceWords | None:
+) -> Reference | None:
     """What the untrained model opens for the first held-out texts, to measure drift against."""
     if texts is None or not isinstance(model, LexicalSAE):
         return None
     some = EncodedTexts(texts.input_ids[:REFERENCE_ROWS], texts.labels[:REFERENCE_ROWS])
-    return collect_reference(model, some, collate)
+    return collect_reference(model, some, collate, REFERENCE_ROWS)
 
 
 @torch.no_grad()

@@ -55,6 +55,7 @@ def measure(
     device = next(model.parameters()).device
     totals: dict[str, float] = {}
     largest = 0.0
+    centroids: Tensor | None = None  # [C, V] Σ|A| by predicted class
 
     def add(name: str, values: Tensor) -> None:
         totals[name] = totals.get(name, 0.0) + float(values.double().sum())
@@ -73,6 +74,7 @@ def measure(
             if circuit_fraction is not None:
                 assert isinstance(model, LexicalSAE)
                 _circuit_measures(model, state, inputs, circuit_fraction, add)
+                centroids = _add_attributions(centroids, state)
                 if reference is not None:
                     known = index < (len(texts) if reference_rows is None else reference_rows)
                     add("overlap_rows", known)
@@ -87,6 +89,8 @@ def measure(
     means = {name: value / rows for name, value in reduced.items()}
     if overlap_rows:
         means["reference_overlap"] *= rows / overlap_rows
+    if centroids is not None:
+        means |= _mean_cosine(sum_over_processes(centroids))
     return {**means, "max_residual": largest} if residual else means
 
 
@@ -104,6 +108,25 @@ def _circuit_measures(
     add("circuit_agreement", masked.predicted == predicted)
     at_content = model.content_mask(**inputs)[open_words.row, open_words.position]
     add("content_share", overlap(attribution, at_content, open_words))
+
+
+def _add_attributions(total: Tensor | None, state: CircuitState) -> Tensor:
+    open_words = state.open_words
+    if total is None:
+        total = open_words.value.new_zeros(state.head.classes, open_words.dictionary_size)
+    size = compute_attribution_tensor(state, row_classes=state.predicted).abs()
+    where = (state.predicted[open_words.row], open_words.word)
+    return total.index_put_(where, size, accumulate=True)
+
+
+def _mean_cosine(centroids: Tensor) -> dict[str, float]:
+    """class_cosine: mean over pairs of classes that were predicted; left out if fewer than two."""
+    seen = centroids[centroids.sum(1) > 0]
+    if len(seen) < 2:
+        return {}
+    cosine = F.normalize(seen, dim=1) @ F.normalize(seen, dim=1).T
+    pairs = ~torch.eye(len(seen), dtype=torch.bool, device=cosine.device)
+    return {"class_cosine": float(cosine[pairs].mean())}
 
 
 def _overlap(state: CircuitState, reference: ReferenceWords, index: Tensor) -> Tensor:

@@ -23,12 +23,12 @@ from lexical_sae.training.losses.completeness import completeness
 from lexical_sae.training.losses.content import content
 from lexical_sae.training.losses.frequencies import OpenRates, frequency_penalty
 from lexical_sae.training.losses.margin import LearnedMargin
-from lexical_sae.training.losses.reference_words import ReferenceWords
 from lexical_sae.training.losses.separation import separation_contrastive, separation_cosine
 from lexical_sae.training.losses.sharpness import sharpness
 from lexical_sae.training.losses.sparsity import df_flops, gate_sparsity, l1_l0
 from lexical_sae.training.losses.target import target_l0, target_l1
 from lexical_sae.training.losses.weighting import UncertaintyWeights
+from lexical_sae.training.reference import Reference
 from lexical_sae.training.settings import Settings
 
 TERMS = (
@@ -62,7 +62,7 @@ class Objective(nn.Module):
         *,
         steps_per_epoch: int,
         steps: int,
-        reference: ReferenceWords | None = None,
+        reference: Reference | None = None,
     ) -> None:
         super().__init__()
         self.settings = settings
@@ -171,8 +171,9 @@ class Objective(nn.Module):
             )
         if settings.anchor is not None:
             assert self.reference is not None
-            inside = self.reference.contains(batch.index, open_words)
-            values["anchor"] = anchor(attribution, inside, open_words)
+            inside = self.reference.words.contains(batch.index, open_words)
+            known = self.reference.knows(batch.index)
+            values["anchor"] = anchor(attribution, inside, open_words, known)
         if settings.content is not None:
             at_content = batch.content_mask[open_words.row, open_words.position]
             values["content"] = content(attribution, at_content, open_words)

@@ -57,6 +57,7 @@ def parameter_groups(
     members["objective", False] = [p for p in learned_by_objective.values() if p.requires_grad]
     factors = {
         "head": settings.head_rate_factor,
+        "dictionary": settings.dictionary_rate_factor,
         "gate": settings.gate_rate_factor,
         # margins and weights of terms: at a backbone's rate they would stay where they start
         "objective": max(10.0, settings.head_rate_factor),

@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
+from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.training.settings import Settings
 
 
@@ -16,6 +17,8 @@ def prepare_model(model: nn.Module, settings: Settings) -> None:
     if settings.freeze_embeddings:
         # the dictionary's rows are parameters of their own and still learn
         backbone.get_input_embeddings().requires_grad_(False)
+    if settings.dictionary_rate_factor == 0 and isinstance(model, LexicalSAE):
+        model.lexical.weight.requires_grad_(False)
     if settings.dropout is not None:
         set_dropout(backbone, settings.dropout)
 

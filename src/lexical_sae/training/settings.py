@@ -59,6 +59,7 @@ class Anchor(Part):
     backbone opens for the same text too."""
 
     weight: Weight = 1.0
+    texts: Annotated[int, Field(ge=1, le=1_000_000)] = 2048
 
 
 class Content(Part):
@@ -110,6 +111,7 @@ class Settings(Part):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     warmup_fraction: Annotated[float, Field(ge=0, le=1)] = 0.2
     start_words: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    head_start: Annotated[int, Field(ge=0, le=100)] = 0
     early_stopping: Annotated[int, Field(ge=1, le=1000)] | None = None
 
     # the optimiser
@@ -120,6 +122,7 @@ class Settings(Part):
     learning_rate_warmup: Annotated[float, Field(ge=0, lt=1)] = 0.06
     head_rate_factor: Annotated[float, Field(gt=0, le=1000)] = 10.0
     gate_rate_factor: Annotated[float, Field(gt=0, le=1000)] = 25.0
+    dictionary_rate_factor: Annotated[float, Field(ge=0, le=1000)] = 1.0
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
     gradient_centralisation: bool = False
     max_gradient_norm: Annotated[float, Field(gt=0, le=1e6)] = 1.0
