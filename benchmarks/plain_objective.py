@@ -92,7 +92,7 @@ class PlainObjective(Objective):
             raise ValueError(
                 f"The plain form has no {unknown or 'such form of a term'}; write it here first."
             )
-        self.inside = _dense(self.reference) if self.reference is not None else None
+        self.inside = _dense(self.reference.words) if self.reference is not None else None
 
     def _terms(self, state: DenseState, batch: Batch) -> dict[str, Tensor]:  # type: ignore[override]
         settings, s, head = self.settings, state.s, state.head

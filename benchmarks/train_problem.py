@@ -21,6 +21,7 @@ from lexical_sae.training.losses.reference_words import ReferenceWords, Referenc
 from lexical_sae.training.objective import Batch, Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.recipes import DEFAULT
+from lexical_sae.training.reference import Reference
 from lexical_sae.training.settings import Settings
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -62,7 +63,7 @@ class Problem:
     model: LexicalSAE
     settings: Settings
     steps: list[Step]
-    reference: ReferenceWords
+    reference: Reference
     size: Size
 
     def objective(self, kind: type[AnObjective]) -> AnObjective:
@@ -111,7 +112,7 @@ def build_problem(
 
 
 @torch.no_grad()
-def _untrained_words(model: LexicalSAE, steps: list[Step]) -> ReferenceWords:
+def _untrained_words(model: LexicalSAE, steps: list[Step]) -> Reference:
     """Half of the words that open, as if training had moved the others; and, on the way, an output
     bias that centres the logits, so that no class takes all the texts."""
     builder = ReferenceWordsBuilder(model.config.dictionary_size)
@@ -125,7 +126,8 @@ def _untrained_words(model: LexicalSAE, steps: list[Step]) -> ReferenceWords:
     bias.sub_(torch.cat(logits).mean(0))
     keys = builder.build().keys
     kept = torch.rand(len(keys), generator=torch.Generator().manual_seed(0)) < 0.5
-    return ReferenceWords(keys[kept], model.config.dictionary_size)
+    words = ReferenceWords(keys[kept], model.config.dictionary_size)
+    return Reference(words, stride=1, batches=())
 
 
 def _backbone(size: Size) -> BertForMaskedLM:

@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from lexical_sae.model.backbone import backbone_states
 from lexical_sae.model.dictionary import json_hash, tokenizer_hash
 from lexical_sae.model.mode import in_mode
 from lexical_sae.text.cache import cache_dir
@@ -30,16 +31,20 @@ if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
 
 
-CACHE_VERSION = 1  # raised when the same inputs no longer give the same result
+CACHE_VERSION = 2  # raised when the same inputs no longer give the same result
 
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    """masked, copied: fractions of the word positions; at most max_rows of them in a step."""
+    """masked, copied: fractions of the word positions; at most max_rows of them in a step.
+
+    `learning_rate` is the backbone's, and 0 leaves it alone: moved, it forgets some of what it was
+    trained for, and classifiers that start from it learn more slowly (docs/results.md).
+    """
 
     steps: int = 100
     batch_size: int = 32
-    learning_rate: float = 1e-4
+    learning_rate: float = 0.0
     head_learning_rate: float = 2e-3
     masked: float = 0.15
     copied: float = 0.15
@@ -57,7 +62,7 @@ def adapt_lexical_head(
 ) -> None:
     """Adapt in place. The result is cached under the hash of weights, texts and settings."""
     chosen = _checked_settings(settings)
-    learned = _learned_parameters(model)
+    learned = _learned_parameters(model, with_backbone=chosen.learning_rate > 0)
     file = _cache_file(model, texts, chosen) if cache else None
     if file is not None and _load(learned, file):
         return
@@ -84,10 +89,12 @@ def _checked_settings(settings: dict[str, float]) -> AdaptationSettings:
     return chosen
 
 
-def _learned_parameters(model: LexicalSAE) -> dict[str, nn.Parameter]:
-    """All that is not frozen but the input embedding: it is half the weights and half the time,
-    and training it changed neither loss nor accuracy (docs/performance.md)."""
-    parts = {"backbone": model.backbone, "transform": model.transform}
+def _learned_parameters(model: LexicalSAE, with_backbone: bool) -> dict[str, nn.Parameter]:
+    """What the adaptation changes; never the input embedding, which is half the weights and half
+    the time, and training it changed neither loss nor accuracy (docs/performance.md)."""
+    parts: dict[str, nn.Module] = {"transform": model.transform}
+    if with_backbone:
+        parts["backbone"] = model.backbone
     embedding = {id(p) for p in model.backbone.get_input_embeddings().parameters()}
     named = {
         f"{part}.{name}": parameter
@@ -107,17 +114,16 @@ def _run(
 ) -> None:
     backbone = [p for name, p in learned.items() if name.startswith("backbone.")]
     head = [p for name, p in learned.items() if not name.startswith("backbone.")]
+    groups = [(backbone, settings.learning_rate), (head, settings.head_learning_rate)]
+    groups = [(parameters, rate) for parameters, rate in groups if parameters]
     optimizer = torch.optim.AdamW(
-        [
-            {"params": backbone, "lr": settings.learning_rate},
-            {"params": head, "lr": settings.head_learning_rate},
-        ],
+        [{"params": parameters, "lr": rate} for parameters, rate in groups],
         weight_decay=0.0,
         fused=True,
     )
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer,
-        max_lr=[settings.learning_rate, settings.head_learning_rate],
+        max_lr=[rate for _, rate in groups],
         total_steps=settings.steps,
         pct_start=0.1,
     )
@@ -161,7 +167,10 @@ def adaptation_loss(
         pick = torch.randperm(rows.numel(), device=ids.device)[: settings.max_rows]
         rows, columns = rows[pick], columns[pick]
     assert model.tokenizer is not None
-    h = model.hidden_states(ids.masked_fill(masked, model.tokenizer.mask_token_id), mask)
+    read = ids.masked_fill(masked, model.tokenizer.mask_token_id)
+    with torch.set_grad_enabled(torch.is_grad_enabled() and settings.learning_rate > 0):
+        states = backbone_states(model.backbone, model.config.backbone_kind, read, mask)
+    h = model.transform(states)  # [B, L, H]
     z = F.linear(h[rows, columns], model.lexical.weight, model.lexical.bias)  # [rows, V]
     return F.cross_entropy(z, target[rows, columns])
 
