@@ -8,6 +8,7 @@ from __future__ import annotations
 from lexical_sae.training.settings import (
     Anchor,
     Completeness,
+    Content,
     Frequency,
     ModelOptions,
     Separation,
@@ -17,10 +18,15 @@ from lexical_sae.training.settings import (
 )
 
 DEFAULT = Settings(
-    completeness=Completeness(form="kl"),
-    separation=Separation(form="contrastive", weight=0.1),
+    completeness=Completeness(form="kl", weight=0.2),
+    separation=Separation(form="contrastive", weight=0.05),
     sparsity=Sparsity(form="target_l1"),
-    anchor=Anchor(),
+    anchor=Anchor(weight=0.05),
+    content=Content(weight=0.1),
+    start_words=400,
+    learning_rate=2e-4,
+    head_rate_factor=5,
+    gate_rate_factor=5,
 )
 
 # What the published systems share: the whole vocabulary, a hidden layer of 256 with biases, label
