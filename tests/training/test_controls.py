@@ -29,6 +29,17 @@ def test_wanted_words_fall_geometrically_to_the_target() -> None:
     assert density.aim == pytest.approx(AIM * 10)
 
 
+def test_the_ramp_starts_at_what_the_warm_up_left_open() -> None:
+    density = DensityControl(target_words=10, start_words=400)
+    density.observe(40)
+    density.begin()
+    assert density.wanted == pytest.approx(40)
+    sparse = DensityControl(target_words=10, start_words=400)
+    sparse.observe(3)
+    sparse.begin()
+    assert sparse.wanted == pytest.approx(10)
+
+
 def test_pressure_rises_above_the_target_and_falls_below() -> None:
     density = DensityControl(target_words=10, start_words=10)
     before = density.pressure

@@ -19,6 +19,7 @@ from lexical_sae.model.backbone import (
     rebuild_backbone,
     resolve_name,
 )
+from lexical_sae.model.loading import quiet
 from lexical_sae.text.tokenise import check_tokenizer, load_tokenizer, structural_ids
 
 
@@ -100,7 +101,8 @@ class DenseTwin(PreTrainedModel):
         return model
 
     def save_pretrained(self, save_directory: Any, **kwargs: Any) -> None:  # type: ignore[override]
-        super().save_pretrained(save_directory, **kwargs)
+        with quiet():
+            super().save_pretrained(save_directory, **kwargs)
         self.tokenizer.save_pretrained(save_directory)
 
     @classmethod

@@ -2,8 +2,8 @@
 
 A fixed weight gives another number of open words on every dataset. So the number itself is held:
 while more words are open than wanted the pressure grows, below it shrinks, as a multiplier does.
-The wanted number falls geometrically from the calibrated start to the target, since a model that is
-thinned at once loses words that it has not yet learnt to use.
+The wanted number falls geometrically from what the warm-up left open to the target, since a model
+that is thinned at once loses words that it has not yet learnt to use.
 """
 
 from __future__ import annotations
@@ -47,6 +47,11 @@ class DensityControl:
         kept = open_words if before is None else SMOOTHING * before
         self.open_words = kept if before is None else kept + (1 - SMOOTHING) * open_words
 
+    def begin(self) -> None:
+        """The circuit phase starts: nothing more than is open now is ever wanted again."""
+        if self.open_words is not None:
+            self.start = max(self.target, min(self.start, self.open_words))
+
     def update(self, progress: float) -> None:
         """One step of the pressure in the circuit phase."""
         self.progress = progress
@@ -56,12 +61,14 @@ class DensityControl:
 
     def state_dict(self) -> dict[str, Any]:
         return {
+            "start": self.start,
             "open_words": self.open_words,
             "log_pressure": self.log_pressure,
             "progress": self.progress,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.start = state["start"]
         self.open_words = state["open_words"]
         self.log_pressure = state["log_pressure"]
         self.progress = state["progress"]

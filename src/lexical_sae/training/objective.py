@@ -230,6 +230,7 @@ class Objective(nn.Module):
         self.step += 1
         if self.in_circuit_phase and not self.geco.started:
             self.geco.start()
+            self.density.begin()
         seen["phase"] = float(was_circuit_phase)
         if was_circuit_phase:
             seen["multiplier"] = self.geco.multiplier
