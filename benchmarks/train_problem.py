@@ -77,6 +77,7 @@ class Problem:
             reference=self.reference,
         )
         made.density.observe(float(self.size.open_words))
+        made.density.begin()
         made.geco.start(bound=0.5)
         made.step = made.warmup_steps
         return made.to(self.model.lexical.weight.dtype)
@@ -85,6 +86,9 @@ class Problem:
 def build_problem(
     size: Size, settings: Settings = DEFAULT, dtype: torch.dtype = torch.float32
 ) -> Problem:
+    # a target well below what is open, so that the sparsity term pushes
+    words = {"target_words": max(1, size.open_words // 4), "start_words": size.open_words}
+    settings = settings.model_copy(update=words)
     tokenizer = made_up_tokenizer(size)
     model = LexicalSAE.from_backbone(
         _backbone(size),

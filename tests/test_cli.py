@@ -93,7 +93,7 @@ def test_build_from_a_folder(tmp_path: Path) -> None:
     [
         (["data", "sst3"], "sst2"),
         (["data", "nowhere/file.csv"], "file.csv"),
-        (["words", "nowhere", "text"], "neither a folder here nor a model that the hub gives"),
+        (["words", "nowhere", "text"], "nowhere was not found; expected the folder of a run"),
         (["build", "--labels", "a,b", "--dataset", "sst3", "--output", "x"], "sst2"),
     ],
 )

@@ -22,8 +22,9 @@ def model_folder_of(run: Path) -> Path:
 
 
 def load_run(run: Path) -> LexicalSAE:
-    """The model of a run or of a model's folder."""
-    folder = model_folder_of(run)
+    """The model of a run, of a model's folder, or of the hub (owner/name)."""
     from lexical_sae.model.lexical_sae import LexicalSAE
 
-    return LexicalSAE.from_pretrained(folder)
+    if not run.exists() and not run.is_absolute() and len(run.parts) == 2:
+        return LexicalSAE.from_pretrained(run.as_posix())  # owner/name of the hub
+    return LexicalSAE.from_pretrained(model_folder_of(run))

@@ -51,7 +51,7 @@ def test_parts_have_their_rates_and_only_matrices_decay() -> None:
     groups = parameter_groups(model, SETTINGS, [margin])
     rates = {group["name"]: group["lr"] for group in groups}
     assert rates == pytest.approx(
-        {"backbone": 1e-3, "dictionary": 1e-3, "head": 1e-2, "gate": 2.5e-2, "objective": 1e-3}
+        {"backbone": 1e-3, "dictionary": 1e-3, "head": 1e-2, "gate": 2.5e-2, "objective": 1e-2}
     )
     home = {id(p): group for group in groups for p in group["params"]}
     for name, p in model.named_parameters():
