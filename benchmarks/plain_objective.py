@@ -54,7 +54,7 @@ def plain_classify(model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor)
 
 
 def tuned_classify(model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor) -> DenseState:
-    """The fastest of six dense ways that were tried. A mask that is added needs no copy of
+    """The fastest dense way found that works for any mask. A mask that is added needs no copy of
     [B, L, V], neither forward nor backward; and only on a flat product can autograd add it in
     place (on [B, L, V], a view of that product, working in place costs another copy)."""
     layer = model.lexical
