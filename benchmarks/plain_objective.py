@@ -120,6 +120,7 @@ class PlainObjective(Objective):
             inside = self.inside[batch.index]  # [B, V]
             values["anchor"] = (size.masked_fill(inside, 0.0).sum(-1) / total).mean()
         if settings.content is not None:
+            assert batch.content_mask is not None
             at_content = batch.content_mask.gather(1, state.position)  # [B, V]
             values["content"] = (size.masked_fill(at_content, 0.0).sum(-1) / total).mean()
         return values

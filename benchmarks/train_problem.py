@@ -54,6 +54,7 @@ class Step:
 
     def tiny(self) -> Step:
         """Two texts of eight tokens, to make the optimiser allocate its state."""
+        assert self.batch.content_mask is not None
         batch = Batch(self.batch.labels[:2], self.batch.index[:2], self.batch.content_mask[:2, :8])
         return Step(self.input_ids[:2, :8], self.attention_mask[:2, :8], batch)
 

@@ -94,15 +94,11 @@ def test_the_dense_twin(config: Path, tmp_path: Path) -> None:
     done = lexical_sae("train", str(config), "--dense-twin", "--output", str(output))
     assert done.returncode == 0, done.stderr[-3000:]
     twin = DenseTwin.from_pretrained(output / "model")
-    assert twin.config.labels == load_run_labels(config)
+    assert twin.config.labels == ["negative", "positive"]
     metrics = json.loads((output / "metrics.json").read_text())
     assert set(metrics["test"]) == {"accuracy", "ce"}
     refused = lexical_sae("predict", str(output), "--input", str(config), "--output", "x.csv")
     assert refused.returncode == 2
-
-
-def load_run_labels(config: Path) -> list[str]:
-    return ["negative", "positive"]
 
 
 def test_interrupt_saves_and_resume_goes_on(config: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from lexical_sae.report.curves import TERMS, draw_curves
 from lexical_sae.report.series import series, smoothed, warmup_end
-from lexical_sae.training import objective
+from lexical_sae.training import combinations
 
 PANELS = ["cross-entropy", "circuit terms", "open words", "multiplier λ", "validation, %"]
 
@@ -165,4 +165,4 @@ def test_series_and_means() -> None:
 
 
 def test_the_terms_are_those_of_the_objective() -> None:
-    assert TERMS == objective.TERMS
+    assert TERMS == combinations.TERMS

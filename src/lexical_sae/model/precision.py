@@ -18,7 +18,7 @@ def in_full_precision(
     method: Callable[Concatenate[M, P], R],
 ) -> Callable[Concatenate[M, P], R]:
     """Run a module's method in the precision of its parameters, also inside autocast: in bf16 an
-    attribution is off by about one per cent."""
+    attribution loses most of its digits."""
 
     @functools.wraps(method)
     def run(module: M, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -24,12 +24,13 @@ from lexical_sae.training.batch_size import LARGEST, choose_batch_size, free_mem
 from lexical_sae.training.batching import Collate, EncodedTexts
 from lexical_sae.training.best import BestWeights
 from lexical_sae.training.checkpoints import last_checkpoint
+from lexical_sae.training.combinations import TERMS
 from lexical_sae.training.config import RunConfig
 from lexical_sae.training.encoding import choose_max_length, encode_texts
 from lexical_sae.training.head_start import fit_head
 from lexical_sae.training.interrupt import StopOnSignal
 from lexical_sae.training.measure import measure
-from lexical_sae.training.objective import TERMS, Objective
+from lexical_sae.training.objective import Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.reference import Reference, collect_reference
 from lexical_sae.training.settings import Settings

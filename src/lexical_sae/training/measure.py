@@ -73,12 +73,15 @@ def measure(
             add("open_words", state.open_words.counts())
             if circuit_fraction is not None:
                 assert isinstance(model, LexicalSAE)
-                _circuit_measures(model, state, inputs, circuit_fraction, add)
-                centroids = _add_attributions(centroids, state)
+                open_words = state.open_words
+                attribution = compute_attribution_tensor(state, row_classes=state.predicted)
+                _circuit_measures(model, state, attribution, inputs, circuit_fraction, add)
+                centroids = _add_attributions(centroids, state, attribution)
                 if reference is not None:
                     known = index < (len(texts) if reference_rows is None else reference_rows)
+                    inside = reference.contains(index, open_words)
                     add("overlap_rows", known)
-                    add("reference_overlap", _overlap(state, reference, index)[known])
+                    add("reference_overlap", overlap(attribution, inside, open_words)[known])
             if residual:
                 largest = max(largest, float(verify_sum(state).residual.max()))
     names = sorted(totals)
@@ -97,12 +100,12 @@ def measure(
 def _circuit_measures(
     model: LexicalSAE,
     state: CircuitState,
+    attribution: Tensor,
     inputs: dict[str, Tensor],
     fraction: float,
     add: Callable[[str, Tensor], None],
 ) -> None:
     open_words, predicted = state.open_words, state.predicted
-    attribution = compute_attribution_tensor(state, row_classes=predicted)
     mask = circuit_mask(attribution, open_words, fraction=fraction)
     masked = state.with_open_words(open_words.scaled(mask))
     add("circuit_agreement", masked.predicted == predicted)
@@ -110,13 +113,12 @@ def _circuit_measures(
     add("content_share", overlap(attribution, at_content, open_words))
 
 
-def _add_attributions(total: Tensor | None, state: CircuitState) -> Tensor:
+def _add_attributions(total: Tensor | None, state: CircuitState, attribution: Tensor) -> Tensor:
     open_words = state.open_words
     if total is None:
         total = open_words.value.new_zeros(state.head.classes, open_words.dictionary_size)
-    size = compute_attribution_tensor(state, row_classes=state.predicted).abs()
     where = (state.predicted[open_words.row], open_words.word)
-    return total.index_put_(where, size, accumulate=True)
+    return total.index_put_(where, attribution.abs(), accumulate=True)
 
 
 def _mean_cosine(centroids: Tensor) -> dict[str, float]:
@@ -127,8 +129,3 @@ def _mean_cosine(centroids: Tensor) -> dict[str, float]:
     cosine = F.normalize(seen, dim=1) @ F.normalize(seen, dim=1).T
     pairs = ~torch.eye(len(seen), dtype=torch.bool, device=cosine.device)
     return {"class_cosine": float(cosine[pairs].mean())}
-
-
-def _overlap(state: CircuitState, reference: ReferenceWords, index: Tensor) -> Tensor:
-    attribution = compute_attribution_tensor(state, row_classes=state.predicted)
-    return overlap(attribution, reference.contains(index, state.open_words), state.open_words)

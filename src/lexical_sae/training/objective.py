@@ -14,6 +14,7 @@ from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.model.gate import nonnegative_threshold
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.state import CircuitState
+from lexical_sae.training.combinations import terms_on
 from lexical_sae.training.density import DensityControl
 from lexical_sae.training.distributed import mean_over_processes
 from lexical_sae.training.geco import GECOController
@@ -31,11 +32,6 @@ from lexical_sae.training.losses.weighting import UncertaintyWeights
 from lexical_sae.training.reference import Reference
 from lexical_sae.training.settings import Settings
 
-TERMS = (
-    *("completeness", "separation", "sharpness", "sparsity"),
-    *("frequency", "anchor", "content"),
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -43,7 +39,7 @@ class Batch:
 
     labels: Tensor  # [B]
     index: Tensor  # [B] each text's place in the training set
-    content_mask: Tensor  # [B, L] true at content words
+    content_mask: Tensor | None = None  # [B, L] true at content words, for the content term
 
 
 class Objective(nn.Module):
@@ -73,7 +69,7 @@ class Objective(nn.Module):
         # in a tuple: the model's parameters are not the objective's
         self._lexical: tuple[LexicalLayer, ...] = () if lexical is None else (lexical,)
         words = 0 if lexical is None else lexical.weight.shape[0]
-        self.terms = [name for name in TERMS if getattr(settings, name) is not None]
+        self.terms = terms_on(settings)
         if self.terms and lexical is None:
             raise ValueError(
                 f"A dense model has no words, so {self.terms[0]} has no meaning for it."
@@ -175,6 +171,7 @@ class Objective(nn.Module):
             known = self.reference.knows(batch.index)
             values["anchor"] = anchor(attribution, inside, open_words, known)
         if settings.content is not None:
+            assert batch.content_mask is not None
             at_content = batch.content_mask[open_words.row, open_words.position]
             values["content"] = content(attribution, at_content, open_words)
         return values

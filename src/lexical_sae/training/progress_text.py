@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lexical_sae.training.objective import TERMS
+from lexical_sae.training.combinations import TERMS
 
 
 @dataclass(frozen=True)

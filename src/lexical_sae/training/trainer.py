@@ -97,11 +97,11 @@ class LexicalTrainer(Trainer):
         read = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
         # through the wrapper's forward, so that several processes add up their gradients
         state: Any = model(**read, task="classification")
-        content_mask = self.model.content_mask if hasattr(self.model, "content_mask") else None
+        needs_content = self.objective.settings.content is not None
         batch = Batch(
             labels=inputs["labels"],
             index=inputs["index"],
-            content_mask=content_mask(**read) if content_mask else read["attention_mask"].bool(),
+            content_mask=self.model.content_mask(**read) if needs_content else None,
         )
         loss = self.objective(state, batch)
         return (loss, state) if return_outputs else loss
