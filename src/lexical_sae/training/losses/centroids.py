@@ -65,7 +65,7 @@ class ClassCentroids(nn.Module):
         """Call after the separation term, else each row is compared with itself too."""
         live, present = class_means(attribution, open_words, row_class, len(self.seen), rows)
         live = live.to(self.mean.dtype)
-        keep = torch.where(self.seen, self.decay, 0.0)[:, None].to(live.dtype)  # [C, 1]
+        keep = self.seen[:, None].to(live.dtype) * self.decay  # [C, 1]
         moved = keep * self.mean + (1 - keep) * live
         self.mean.copy_(torch.where(present[:, None], moved, self.mean))
         self.seen.logical_or_(present)

@@ -37,7 +37,7 @@ class OpenRates(nn.Module):
         is_open = ((open_words.value > 0) & counted[open_words.row]).to(self.rate.dtype)  # [P]
         total = sum_over_processes(sum_by_row(is_open, open_words.word, len(self.rate)))  # [V]
         number = sum_over_processes(counted.sum())
-        keep = torch.where(self.started, self.decay, 0.0).to(self.rate.dtype)
+        keep = self.started.to(self.rate.dtype) * self.decay
         moved = keep * self.rate + (1 - keep) * total / number.clamp(min=1)
         self.rate.copy_(torch.where(number > 0, moved, self.rate))
         self.started.logical_or_(number > 0)
