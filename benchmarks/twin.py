@@ -53,21 +53,25 @@ SETUPS = {
     )
 }
 
-OFF = {"completeness": None, "separation": None, "anchor": None, "content": None}
+OFF = {"completeness": None, "separation": None, "anchor": None}
+# The words before they were mended: they may open anywhere, and the dictionary moves.
+FREE = {"model": {"positions": "words"}, "dictionary_rate_factor": 1}
 # Changes to the default recipe, by the name of the arm.
 ARMS: dict[str, dict[str, Any]] = {
     OURS: {},
     TWIN: {"dense_twin": True},
     "CE only": {**OFF, "sparsity": None},
     "CE and sparsity": OFF,
+    "CE and sparsity, free words": {**OFF, **FREE},
     "without completeness": {"completeness": None},
     "without separation": {"separation": None},
     "without anchor": {"anchor": None},
-    "without content": {"content": None},
     "jump gate": {"model": {"gate": "jump"}, "sparsity": {"form": "target_l0"}},
     "target_l0": {"sparsity": {"form": "target_l0"}},
-    "content positions": {"content": None, "model": {"positions": "content"}},
-    "no head start": {"head_start": 0},
+    "all positions": {"model": {"positions": "words"}},
+    "all positions, content term": {"model": {"positions": "words"}, "content": {"weight": 0.1}},
+    "moving dictionary": {"dictionary_rate_factor": 1},
+    "stronger anchor": {"anchor": {"weight": 0.5}},
     "cis": {"recipe": "cis"},
     "lexical-sae": {"recipe": "lexical-sae"},
     "cajt": {"recipe": "cajt"},

@@ -301,9 +301,9 @@ def test_only_a_window_is_read_ahead(
     sizes: list[int] = []
     original: Callable[..., Any] = predicting.predict_texts
 
-    def watched(model: LexicalSAE, texts: list[str], batch_size: int) -> Any:
+    def watched(model: LexicalSAE, texts: list[str], *rest: Any) -> Any:
         sizes.append(len(texts))
-        return original(model, texts, batch_size)
+        return original(model, texts, *rest)
 
     monkeypatch.setattr(predicting, "predict_texts", watched)
     done: list[tuple[int, int]] = []

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from lexical_sae.attribution.contributions import (
         compute_attribution_tensor as compute_attribution_tensor,
     )
+    from lexical_sae.attribution.explain import explain as explain
+    from lexical_sae.attribution.explain import explain_many as explain_many
+    from lexical_sae.attribution.explanation import Explanation as Explanation
+    from lexical_sae.attribution.golden import assert_explanation as assert_explanation
     from lexical_sae.attribution.verify import verify_sum as verify_sum
     from lexical_sae.estimators import LexicalClassifier as LexicalClassifier
     from lexical_sae.model.config import LexicalSAEConfig as LexicalSAEConfig
@@ -30,6 +34,10 @@ _HOMES = {
     "LexicalClassifier": "lexical_sae.estimators",
     "LexicalTrainer": "lexical_sae.training.trainer",
     "CircuitState": "lexical_sae.model.state",
+    "Explanation": "lexical_sae.attribution.explanation",
+    "assert_explanation": "lexical_sae.attribution.golden",
+    "explain": "lexical_sae.attribution.explain",
+    "explain_many": "lexical_sae.attribution.explain",
     "LexicalSAE": "lexical_sae.model.lexical_sae",
     "LexicalSAEConfig": "lexical_sae.model.config",
     "OpenWords": "lexical_sae.model.open_words",

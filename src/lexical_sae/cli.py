@@ -16,6 +16,8 @@ from lexical_sae.commands.build import build
 from lexical_sae.commands.console import out
 from lexical_sae.commands.data import data, datasets
 from lexical_sae.commands.demo import demo
+from lexical_sae.commands.diff import diff
+from lexical_sae.commands.explain import explain
 from lexical_sae.commands.predict import predict
 from lexical_sae.commands.recipes import recipes
 from lexical_sae.commands.train import train
@@ -45,7 +47,10 @@ def options(
     pass
 
 
-for command in (demo, datasets, data, recipes, train, predict, build, words):
+for command in (
+    *(demo, datasets, data, recipes, train),
+    *(predict, explain, diff, build, words),
+):
     app.command()(command)
 
 

@@ -14,6 +14,8 @@ from rich.console import Console
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
+from lexical_sae.attribution.explain import explain, explain_many
+from lexical_sae.attribution.explanation import Explanation
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.predicting import Predictions, predict_texts
 from lexical_sae.text.dataset import TextDataset
@@ -139,11 +141,34 @@ class LexicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._predictions(X).probabilities
 
     def _predictions(self, X: Iterable[str]) -> Predictions:
+        return predict_texts(self._fitted(), _as_texts(X))
+
+    def _fitted(self) -> LexicalSAE:
         if not hasattr(self, "model_"):
             raise NotFittedError(
                 "This LexicalClassifier is not fitted; call fit(texts, labels) or load(folder)."
             )
-        return predict_texts(self.model_, _as_texts(X))
+        model: LexicalSAE = self.model_
+        return model
+
+    def explain(
+        self, text: str, label: Any = None, against: Any = None, *, method: str = "contributions"
+    ) -> Explanation:
+        """Why `text` gets `label` (the predicted one if None), or `label` rather than `against`."""
+        names = [None if name is None else str(name) for name in (label, against)]
+        return explain(self._fitted(), text, *names, method=method)
+
+    def explain_many(
+        self,
+        X: Iterable[str],
+        label: Any = None,
+        against: Any = None,
+        *,
+        method: str = "contributions",
+    ) -> list[Explanation]:
+        """`explain` for every text, for little more than the cost of `predict`."""
+        names = [None if name is None else str(name) for name in (label, against)]
+        return explain_many(self._fitted(), _as_texts(X), *names, method=method)
 
     # -- files ---------------------------------------------------------------------------------
 

@@ -8,28 +8,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lexical_sae.prediction_rows import ABSTAIN, Layout
 from lexical_sae.text.errors import DataError
 from lexical_sae.text.rows import BadRow, Row
-from lexical_sae.text.stream import RowStream, check_input, open_rows
+from lexical_sae.text.stream import check_input, open_rows
 from lexical_sae.text.survey import Survey, survey
-from lexical_sae.text.write_rows import (
-    DELIMITERS,
-    OUTPUT_SUFFIXES,
-    open_writer,
-    parquet_schema,
-    replacing,
-)
+from lexical_sae.text.write_rows import OUTPUT_SUFFIXES, open_writer, replacing
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lexical_sae.certify.evidence import Evidence, Judgement
     from lexical_sae.model.lexical_sae import LexicalSAE
 
 WINDOW_BATCHES = 16
 """Batches that are read ahead, so that texts of like length can share a batch."""
-MAX_LABEL_COLUMNS = 20
-"""Labels up to which a CSV or TSV file gets a column for the probability of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +34,7 @@ class Predictions:
     probabilities: NDArray[np.float64]  # [N, C], each row adds up to 1
     open_words: NDArray[np.int64]  # [N]
     truncated: NDArray[np.bool_]  # [N] whether the text is longer than the model reads
+    judgements: tuple[Judgement, ...] | None = None  # [N] if a policy or codes were given
 
 
 @dataclass(frozen=True)
@@ -57,12 +52,19 @@ class PredictionSummary:
     """Open words per text, on average."""
     seconds: float
     notes: tuple[str, ...]
+    abstained: int = 0
+    """Rows that a policy left without a label."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def predict_texts(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32) -> Predictions:
+def predict_texts(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    batch_size: int = 32,
+    evidence: Evidence | None = None,
+) -> Predictions:
     """Labels, probabilities and open words of ``texts``; the model's mode is left as it was."""
     import numpy as np
     import torch
@@ -78,6 +80,7 @@ def predict_texts(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32)
     logits = np.empty((len(texts), len(model.config.labels)), dtype=np.float64)
     open_words = np.empty(len(texts), dtype=np.int64)
     truncated = np.empty(len(texts), dtype=np.bool_)
+    judged: dict[int, Judgement] = {}
     # Longest first: what is too large for the memory fails at once.
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     with torch.no_grad(), in_mode(model, training=False):
@@ -88,6 +91,8 @@ def predict_texts(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32)
             logits[part] = state.logits.double().cpu().numpy()
             open_words[part] = state.open_words.counts().cpu().numpy()
             truncated[part] = encoded.truncated
+            if evidence is not None:
+                judged.update(zip(part, evidence.judge(state), strict=True))
     if not np.isfinite(logits).all():
         raise ValueError(
             "The model's logits are not all finite numbers, so its weights are damaged; train it "
@@ -100,6 +105,7 @@ def predict_texts(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32)
         probabilities=exponents / exponents.sum(axis=1, keepdims=True),
         open_words=open_words,
         truncated=truncated,
+        judgements=None if evidence is None else tuple(judged[i] for i in range(len(texts))),
     )
 
 
@@ -112,13 +118,16 @@ def predict_file(
     batch_size: int = 32,
     skip_bad: bool = False,
     overwrite: bool = False,
+    policy: str | Path | None = None,
+    codes: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PredictionSummary:
     """Predict every row of ``input`` into ``output``, both CSV, TSV, JSON Lines or parquet.
 
     Every column of the input is kept, in its order. The file is read twice, first to find bad
-    rows: with one, nothing is predicted or written unless ``skip_bad``. ``progress`` is called
-    with the rows done and the rows in all.
+    rows: with one, nothing is predicted or written unless ``skip_bad``. ``policy`` and ``codes``
+    are files of `certify.evidence_files`: decisions that break a limit abstain, and every decision
+    gets its reason codes. ``progress`` is called with the rows done and the rows in all.
     """
     start = time.perf_counter()
     source, target = Path(input), Path(output)
@@ -128,9 +137,15 @@ def predict_file(
     stream = open_rows(source, text_column)
     found = survey(stream)
     _refuse_bad(source, found, skip_bad)
-    layout = _Layout(model.config.labels, target.suffix.lower())
+    evidence, unknown = load_evidence(model, policy, codes)
+    layout = Layout(
+        model.config.labels,
+        target.suffix.lower(),
+        policy=policy is not None,
+        codes=codes is not None,
+    )
     _refuse_clash(source, found.columns, layout.added)
-    predicted = opened = truncated = done = 0
+    predicted = opened = truncated = abstained = done = 0
     with (
         replacing(target) as scratch,
         open_writer(
@@ -144,13 +159,13 @@ def predict_file(
             rows = [row for row in window if isinstance(row, Row)]
             if not rows:
                 continue
-            made = predict_texts(
-                model, [row.values[stream.text_column] for row in rows], batch_size
-            )
+            texts = [row.values[stream.text_column] for row in rows]
+            made = predict_texts(model, texts, batch_size, evidence)
             writer.write(layout.rows(rows, made))
             predicted += len(rows)
             opened += int(made.open_words.sum())
             truncated += int(made.truncated.sum())
+            abstained += sum(bool(judged.breaches) for judged in made.judgements or ())
         if _fingerprint(source) != before:
             raise DataError(f"{source} was changed while it was read; run again.")
         if progress is not None:
@@ -163,8 +178,33 @@ def predict_file(
         truncated=truncated,
         open_words=opened / predicted,
         seconds=time.perf_counter() - start,
-        notes=stream.notes,
+        notes=(*stream.notes, *unknown),
+        abstained=abstained,
     )
+
+
+def load_evidence(
+    model: LexicalSAE, policy: str | Path | None, codes: str | Path | None
+) -> tuple[Evidence | None, tuple[str, ...]]:
+    """The limits and codes of two files for one model, and notes about words it does not have."""
+    if policy is None and codes is None:
+        return None, ()
+    from lexical_sae.certify.evidence import Evidence
+    from lexical_sae.certify.evidence_files import load_codes, load_policy
+
+    if policy is not None and ABSTAIN in model.config.labels:
+        raise ValueError(f"The model has a label {ABSTAIN!r}, which is what a policy answers.")
+    assert model.dictionary is not None
+    evidence = Evidence(
+        model.dictionary,
+        limits=() if policy is None else load_policy(policy),
+        codes=() if codes is None else load_codes(codes),
+    )
+    if not evidence.unknown:
+        return evidence, ()
+    some = ", ".join(evidence.unknown[:5])
+    more = f" and {len(evidence.unknown) - 5} more" if len(evidence.unknown) > 5 else ""
+    return evidence, (f"not in the model's dictionary, so never open: {some}{more}",)
 
 
 def check_files(input: Path, output: Path, *, overwrite: bool = False) -> None:
@@ -198,42 +238,6 @@ def windows(rows: Iterable[Row | BadRow], size: int) -> Iterator[list[Row | BadR
             window = []
     if window:
         yield window
-
-
-class _Layout:
-    """The columns that a prediction adds, as the output's format can hold them."""
-
-    def __init__(self, labels: Sequence[str], suffix: str) -> None:
-        self.labels, self.suffix = labels, suffix
-        self.flat = suffix in DELIMITERS
-        few = len(labels) <= MAX_LABEL_COLUMNS
-        spread = [f"p_{label}" for label in labels] if few else []
-        shares = spread if self.flat else ["probabilities"]
-        self.added = ("predicted_label", "probability", "open_words", *shares)
-
-    def rows(self, rows: Sequence[Row], made: Predictions) -> list[dict[str, Any]]:
-        probabilities = made.probabilities.tolist()
-        return [
-            row.values | self._predicted(*said)
-            for row, *said in zip(
-                rows, made.labels, probabilities, made.open_words.tolist(), strict=True
-            )
-        ]
-
-    def _predicted(self, label: str, shares: list[float], count: int) -> dict[str, Any]:
-        each = shares if self.flat else [dict(zip(self.labels, shares, strict=True))]
-        values = (label, max(shares), count, *each)
-        return dict(zip(self.added, values, strict=False))
-
-    def schema(self, stream: RowStream, found: Survey) -> Any:
-        if self.suffix != ".parquet":
-            return None
-        import pyarrow as pa
-
-        shares = pa.struct([(label, pa.float64()) for label in self.labels])
-        kinds = (pa.string(), pa.float64(), pa.int64(), shares)
-        added = dict(zip(self.added, kinds, strict=True))
-        return parquet_schema(found.columns, found.kinds, stream.source.schema, added)
 
 
 def _check_model(model: LexicalSAE, batch_size: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -11,10 +10,6 @@ from lexical_sae.model.config import LexicalSAEConfig
 from lexical_sae.model.heads import Head, build_head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.state import CircuitState
-
-# The first example builds kernels and caches, so a deadline would only measure that.
-settings.register_profile("lexical", deadline=None, max_examples=60)
-settings.load_profile("lexical")
 
 
 class Case:

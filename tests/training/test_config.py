@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from lexical_sae.text.yaml_text import read_yaml
 from lexical_sae.training.config import (
     FIELDS,
     RunConfig,
@@ -20,7 +21,6 @@ from lexical_sae.training.config import (
 )
 from lexical_sae.training.recipes import RECIPES
 from lexical_sae.training.settings import Sharpness
-from lexical_sae.training.yaml_text import read_yaml
 
 
 def resolve(**values: Any) -> RunConfig:

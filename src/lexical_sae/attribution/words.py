@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
+from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.model.mode import in_mode
 from lexical_sae.model.state import CircuitState
 from lexical_sae.text.tokenise import Encoded
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
 
 METHODS = ("sum", "max_abs")
 
@@ -94,39 +100,109 @@ def aggregate_subword_attributions(
     values = scores.tolist()
     found = []
     for word in input_words(encoded, row):
-        parts = [values[p] for p in word.positions]
-        score = sum(parts) if method == "sum" else max(parts, key=abs)
+        score = _together([values[p] for p in word.positions], method)
         found.append(SpanScore(word.text, word.start, word.end, score))
     return found
 
 
 def span_contributions(
-    encoded: Encoded, row: int, scores: Tensor, spans: Sequence[tuple[int, int]]
+    encoded: Encoded,
+    row: int,
+    scores: Tensor,
+    spans: Sequence[tuple[int, int]],
+    method: str = "sum",
 ) -> tuple[list[SpanScore], float]:
-    """Scores of the caller's character spans, and the rest; together they add up.
+    """Scores of the caller's character spans, and the rest; with `sum` they add up.
 
     A token belongs to the first span that it overlaps, so that nothing is counted twice.
     """
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
     text = encoded.texts[row]
     for start, end in spans:
         if not 0 <= start < end <= len(text):
             raise ValueError(
                 f"The span ({start}, {end}) is not inside the text of {len(text)} characters."
             )
-    totals = [0.0] * len(spans)
-    rest = 0.0
+    parts: list[list[float]] = [[] for _ in spans]
+    rest: list[float] = []
     for (left, right), score in zip(encoded.offsets[row], scores.tolist(), strict=True):
-        for index, (start, end) in enumerate(spans):
-            if left < end and right > start and left < right:
-                totals[index] += score
-                break
-        else:
-            rest += score
+        overlapped = (
+            part
+            for part, (start, end) in zip(parts, spans, strict=True)
+            if left < end and right > start and left < right
+        )
+        next(overlapped, rest).append(score)
     found = [
-        SpanScore(text[start:end], start, end, total)
-        for (start, end), total in zip(spans, totals, strict=True)
+        SpanScore(text[start:end], start, end, _together(part, method))
+        for (start, end), part in zip(spans, parts, strict=True)
     ]
-    return found, rest
+    return found, _together(rest, method)
+
+
+def _together(parts: Sequence[float], method: str) -> float:
+    return sum(parts) if method == "sum" else max(parts, key=abs, default=0.0)
+
+
+@dataclass(frozen=True)
+class SpanExplanation:
+    """Σ spans + rest + bias = logit, unless the method is max_abs."""
+
+    label: str
+    spans: tuple[SpanScore, ...]
+    rest: float
+    bias: float
+    logit: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@torch.no_grad()
+def explain_model_spans(
+    model: LexicalSAE,
+    text: str,
+    label: str | None = None,
+    *,
+    spans: Sequence[tuple[int, int]] | None = None,
+    method: str = "sum",
+) -> SpanExplanation:
+    """What the words of a text contribute to its label (the predicted one if None), or what the
+    caller's character spans do: entities, sentences."""
+    names = list(model.config.labels)
+    if label is not None and label not in names:
+        raise ValueError(f"The model has no label {label!r}; expected one of {', '.join(names)}.")
+    with in_mode(model, training=False):
+        encoded = model.encode([text])
+        state = model.classify(**encoded.model_inputs())
+    index = int(state.predicted[0]) if label is None else names.index(label)
+    attribution = compute_attribution_tensor(state, index)
+    scores = position_contributions(state, attribution, encoded.input_ids.shape[1])[0]
+    rest = 0.0
+    if spans is None:
+        found = aggregate_subword_attributions(encoded, 0, scores, method)
+    else:
+        found, rest = span_contributions(encoded, 0, scores, spans, method)
+    bias, logit = float(state.b_eff[0, index]), float(state.logits[0, index])
+    return SpanExplanation(names[index], tuple(found), rest, bias, logit)
+
+
+def joined_spans(text: str, words: Sequence[SpanScore]) -> tuple[SpanScore, ...]:
+    """Neighbouring words that speak for the same side, joined; they add up to what the words do.
+
+    Words that contribute nothing break no span and begin or end none.
+    """
+    spans: list[SpanScore] = []
+    for word in words:
+        if word.score == 0:
+            continue
+        last = spans[-1] if spans else None
+        if last is not None and (last.score > 0) == (word.score > 0):
+            start, end = min(last.start, word.start), max(last.end, word.end)
+            spans[-1] = SpanScore(text[start:end], start, end, last.score + word.score)
+        else:
+            spans.append(word)
+    return tuple(spans)
 
 
 def _without_spaces(text: str, start: int, end: int) -> tuple[int, int]:

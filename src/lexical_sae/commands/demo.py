@@ -23,7 +23,7 @@ def demo(
     """Train the default recipe on movie snippets and explain three sentences."""
     import json
 
-    from lexical_sae.report.terminal import show_decision
+    from lexical_sae.attribution.explain import explain_many
     from lexical_sae.runs import load_run
     from lexical_sae.training.config import load_config, resolve_config
     from lexical_sae.training.run import train_run
@@ -48,11 +48,11 @@ def demo(
     for line in result_lines(metrics):
         plain(line)
     model = load_run(output)
-    for sentence in SENTENCES:
+    for explanation in explain_many(model, SENTENCES):
         plain("")
-        out.print(show_decision(model, sentence))
+        out.print(explanation)
     plain("")
     plain(f"the model is in {output / 'model'}; try next:")
-    plain(f'  lexical-sae words {output} "The plot is thin, the actors are wonderful."')
+    plain(f'  lexical-sae explain {output} "The plot is thin, but I laughed." --certify --flip')
     plain(f"  lexical-sae predict {output} --input FILE.csv --output predicted.csv")
     plain("  lexical-sae train --dataset YOUR.csv --output runs/mine")

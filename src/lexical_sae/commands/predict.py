@@ -25,6 +25,10 @@ def predict(
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 32,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out bad rows.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output.")] = False,
+    policy: Annotated[
+        Path | None, typer.Option(help="YAML of words that may not carry a decision.")
+    ] = None,
+    codes: Annotated[Path | None, typer.Option(help="YAML of reason codes.")] = None,
 ) -> None:
     """Write each row of a file again, with its predicted label, probability and open words."""
     from lexical_sae.predicting import check_files, predict_file
@@ -41,6 +45,8 @@ def predict(
             batch_size=batch_size,
             skip_bad=skip_bad,
             overwrite=overwrite,
+            policy=policy,
+            codes=codes,
             progress=bar.show,
         )
     _report(summary, output)
@@ -95,4 +101,6 @@ def _report(summary: PredictionSummary, output: Path) -> None:
         f"{summary.predicted:,} rows predicted, {summary.skipped:,} skipped; {speed:,.1f} rows a "
         f"second, {summary.open_words:.1f} open words per text"
     )
+    if summary.abstained:
+        plain(f"{summary.abstained:,} of them abstain, by the policy")
     plain(f"saved to {output}")

@@ -14,12 +14,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lexical_sae.text.wheels import MINILM
+from lexical_sae.text.yaml_text import read_value, read_yaml
 from lexical_sae.training.combinations import check_combinations
 from lexical_sae.training.config_text import run_text
 from lexical_sae.training.expectations import expectation, nearest_key, part_of, shown
 from lexical_sae.training.recipes import RECIPES
 from lexical_sae.training.settings import Settings
-from lexical_sae.training.yaml_text import read_value, read_yaml
 
 DEFAULT_BACKBONE = f"wheel:{MINILM}"
 ASSIGNED = "--set"  # how messages name values that were given on the command line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lexical_sae.training.yaml_text import write_yaml
+from lexical_sae.text.yaml_text import write_yaml
 
 # The heading stands before the setting named beside it.
 HEADINGS = {

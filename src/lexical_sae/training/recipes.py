@@ -8,7 +8,6 @@ from __future__ import annotations
 from lexical_sae.training.settings import (
     Anchor,
     Completeness,
-    Content,
     Frequency,
     ModelOptions,
     Separation,
@@ -21,12 +20,14 @@ DEFAULT = Settings(
     completeness=Completeness(form="kl", weight=0.2),
     separation=Separation(form="contrastive", weight=0.05),
     sparsity=Sparsity(form="target_l1"),
-    anchor=Anchor(weight=0.05),
-    content=Content(weight=0.1),
+    anchor=Anchor(weight=0.2, texts=512),
     start_words=400,
     learning_rate=2e-4,
+    # the lexical head stays what it was before training: its words keep their meaning
+    dictionary_rate_factor=0,
     head_rate_factor=5,
     gate_rate_factor=5,
+    model=ModelOptions(positions="content"),
 )
 
 # What the published systems share: the whole vocabulary, a hidden layer of 256 with biases, label

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexical_sae.text.yaml_text import read_yaml
 from lexical_sae.training.config import load_config
-from lexical_sae.training.yaml_text import read_yaml
 
 
 def file_error(tmp_path: Path, text: str | bytes) -> str:

@@ -1,0 +1,258 @@
+"""From texts to explanations, in batches: one forward pass and a gather over the open words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.attribution.explanation import Explanation, Place, VocabularyWord
+from lexical_sae.attribution.integrated_gradients import baseline_logits, integrated_gradients
+from lexical_sae.attribution.words import SpanScore, input_words, joined_spans
+from lexical_sae.model.fingerprint import model_hash
+from lexical_sae.model.mode import in_mode
+from lexical_sae.model.state import CircuitState
+from lexical_sae.text.tokenise import Encoded, check_texts
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+METHODS = ("contributions", "integrated_gradients")
+BATCH = 32
+
+
+def explain(
+    model: LexicalSAE,
+    text: str,
+    label: str | None = None,
+    against: str | None = None,
+    *,
+    method: str = "contributions",
+) -> Explanation:
+    """Why `text` gets `label` (the predicted one if None), or `label` rather than `against`."""
+    if not isinstance(text, str):
+        raise ValueError(f"text is of type {type(text).__name__}; expected one string.")
+    return explain_many(model, [text], label, against, method=method)[0]
+
+
+def explain_many(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    label: str | None = None,
+    against: str | None = None,
+    *,
+    method: str = "contributions",
+    batch_size: int = BATCH,
+) -> list[Explanation]:
+    """`explain` for every text, in their order, for little more than the cost of predicting."""
+    found: list[Explanation | None] = [None] * len(texts)
+    for batch in explained_batches(
+        model, texts, label, against, method=method, batch_size=batch_size
+    ):
+        for index, explanation in zip(batch.index, batch.explanations, strict=True):
+            found[index] = explanation
+    return [explanation for explanation in found if explanation is not None]
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedBatch:
+    """Some of the texts, explained, and the state of the model behind it, for proofs about it."""
+
+    index: tuple[int, ...]  # places of these texts among those given
+    explanations: tuple[Explanation, ...]
+    state: CircuitState
+
+
+@torch.no_grad()
+def explained_batches(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    label: str | None = None,
+    against: str | None = None,
+    *,
+    method: str = "contributions",
+    batch_size: int = BATCH,
+) -> Iterator[ExplainedBatch]:
+    """Batches of texts of like length, the longest first."""
+    wanted = _class_of(model, label)
+    rival = _class_of(model, against)
+    if wanted is not None and wanted == rival:
+        raise ValueError(f"label and against are both {label!r}; expected two different labels.")
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
+    if model.config.task != "classification":
+        raise ValueError(f"This model is for {model.config.task}; explain reads classifiers.")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; expected at least 1.")
+    check_texts(texts)
+    for index, text in enumerate(texts):
+        if not text.strip():
+            raise ValueError(f"texts[{index}] is {text!r}; expected a text that is not empty.")
+    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+    for start in range(0, len(order), batch_size):
+        part = order[start : start + batch_size]
+        with in_mode(model, training=False):
+            encoded = model.encode([texts[i] for i in part])
+            state = model.classify(**encoded.model_inputs())
+        made = _explanations(model, encoded, state, wanted, rival, method)
+        yield ExplainedBatch(tuple(part), tuple(made), state)
+
+
+def _class_of(model: LexicalSAE, label: str | None) -> int | None:
+    names = list(model.config.labels)
+    if label is None:
+        return None
+    if label not in names:
+        near = difflib.get_close_matches(str(label), names, n=1)
+        known = ", ".join(names[:20])
+        advice = f"did you mean {near[0]!r}?" if near else f"expected one of {known}."
+        raise ValueError(f"The model has no label {label!r}; {advice}")
+    return names.index(label)
+
+
+def _explanations(
+    model: LexicalSAE,
+    encoded: Encoded,
+    state: CircuitState,
+    wanted: int | None,
+    rival: int | None,
+    method: str,
+) -> Iterator[Explanation]:
+    names = model.config.labels
+    predicted = state.predicted  # [B]
+    label = predicted if wanted is None else torch.full_like(predicted, wanted)
+    if rival is not None and bool((label == rival).any()):
+        row = int((label == rival).nonzero()[0])
+        raise ValueError(
+            f"{encoded.texts[row]!r} is labelled {names[rival]!r}, so it cannot be explained "
+            "against that; give another label or against."
+        )
+    against = None if rival is None else torch.full_like(predicted, rival)
+    score = _score(state, label, method)
+    bias, logit = _bias(state, label, method), _at(state.logits, label)
+    if against is not None:
+        score = score - _score(state, against, method)
+        bias = bias - _bias(state, against, method)
+        logit = logit - _at(state.logits, against)
+    probabilities = state.logits.double().softmax(-1).tolist()
+    identity = model_hash(model), _dictionary_hash(model)
+    offsets = state.open_words.offsets.tolist()
+    lists = _PairLists.of(state, score)
+    for row, (b, z) in enumerate(zip(bias.tolist(), logit.tolist(), strict=True)):
+        pairs = range(offsets[row], offsets[row + 1])
+        vocabulary, words = _views(model, encoded, row, lists, pairs)
+        yield Explanation(
+            text=encoded.texts[row],
+            label=names[int(label[row])],
+            against=None if rival is None else names[rival],
+            predicted=names[int(predicted[row])],
+            probabilities=dict(zip(names, probabilities[row], strict=True)),
+            logit=z,
+            bias=b,
+            vocabulary=vocabulary,
+            words=tuple(word for word in words if word.score),
+            spans=joined_spans(encoded.texts[row], words),
+            truncated=encoded.truncated[row],
+            method=method,
+            model_hash=identity[0],
+            dictionary_hash=identity[1],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _PairLists:
+    """The open words of a batch as Python numbers, moved over in one go."""
+
+    word: list[int]
+    value: list[float]
+    score: list[float]
+    position: list[int]
+    sources: list[list[tuple[int, float]]] | None  # (position, share) if several open a word
+
+    @classmethod
+    def of(cls, state: CircuitState, score: Tensor) -> _PairLists:
+        open_words = state.open_words
+        sources: list[list[tuple[int, float]]] | None = None
+        if len(open_words.sources.pair) != len(open_words):
+            sources = [[] for _ in range(len(open_words))]
+            share = open_words.sources.value / open_words.value[open_words.sources.pair]
+            for pair, position, part in zip(
+                open_words.sources.pair.tolist(),
+                open_words.sources.position.tolist(),
+                share.tolist(),
+                strict=True,
+            ):
+                sources[pair].append((position, part))
+        return cls(
+            open_words.word.tolist(),
+            open_words.value.tolist(),
+            score.tolist(),
+            open_words.position.tolist(),
+            sources,
+        )
+
+
+def _views(
+    model: LexicalSAE, encoded: Encoded, row: int, lists: _PairLists, pairs: range
+) -> tuple[tuple[VocabularyWord, ...], list[SpanScore]]:
+    """The vocabulary view, largest first, and the word view, in the order of the text."""
+    assert model.dictionary is not None
+    names = model.dictionary.words
+    here = input_words(encoded, row)
+    at = {position: i for i, word in enumerate(here) for position in word.positions}
+    places = [Place(word.text, word.start, word.end) for word in here]
+    totals = [0.0] * len(here)
+    vocabulary = []
+    for p in pairs:
+        score = lists.score[p]
+        if score == 0.0:
+            continue
+        vocabulary.append(
+            VocabularyWord(
+                names[lists.word[p]],
+                score,
+                lists.value[p],
+                places[at[lists.position[p]]],
+                lists.word[p],
+            )
+        )
+        if lists.sources is None:
+            totals[at[lists.position[p]]] += score
+        else:
+            for position, share in lists.sources[p]:
+                totals[at[position]] += score * share
+    vocabulary.sort(key=lambda entry: -abs(entry.contribution))
+    words = [SpanScore(w.text, w.start, w.end, t) for w, t in zip(here, totals, strict=True)]
+    return tuple(vocabulary), words
+
+
+def _score(state: CircuitState, label: Tensor, method: str) -> Tensor:
+    """[P]: what each open word gives its row's label."""
+    if method == "contributions":
+        return compute_attribution_tensor(state, row_classes=label)
+    wanted = sorted(set(label.tolist()))
+    scores = integrated_gradients(state, wanted)  # [P, K]
+    column = torch.searchsorted(torch.tensor(wanted), label.cpu()).to(scores.device)
+    return scores.gather(1, column[state.open_words.row][:, None])[:, 0]
+
+
+def _bias(state: CircuitState, label: Tensor, method: str) -> Tensor:
+    """[B]: what is not the words': b_eff, or the logit of an empty text for IG."""
+    if method == "contributions":
+        return _at(state.b_eff, label)
+    return baseline_logits(state)[label]
+
+
+def _at(values: Tensor, label: Tensor) -> Tensor:
+    """values [B, C], label [B] → [B]."""
+    return values.gather(1, label[:, None])[:, 0]
+
+
+def _dictionary_hash(model: LexicalSAE) -> str:
+    assert model.dictionary is not None
+    return model.dictionary.hash

@@ -1,0 +1,1 @@
+"""Proofs about the why: sufficient reasons and flip sets."""
