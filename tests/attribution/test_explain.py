@@ -148,6 +148,7 @@ def test_bad_requests_get_a_sentence(model: LexicalSAE) -> None:
         (lambda: explain(model, "film", a, a), "expected two different labels"),
         (lambda: explain(model, "film", method="shap"), "method is 'shap'; expected one of"),
         (lambda: explain_many(model, ["film"], batch_size=0), "batch_size is 0"),
+        (lambda: explain_many(model, ["film"], [a, a]), "2 labels for 1 texts"),
         (lambda: explain_model_spans(model, "film", "zzz"), "has no label 'zzz'"),
     ):
         with pytest.raises(ValueError, match=match):

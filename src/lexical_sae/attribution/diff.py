@@ -97,14 +97,9 @@ def diff_models(before: LexicalSAE, after: LexicalSAE, texts: Sequence[str]) -> 
             f"{', '.join(after.config.labels)}); expected the same ones."
         )
     first = explain_many(before, texts)
-    second: dict[int, Explanation] = {}
-    for label in sorted({explanation.label for explanation in first}):
-        places = [i for i, explanation in enumerate(first) if explanation.label == label]
-        for i, found in zip(
-            places, explain_many(after, [texts[i] for i in places], label), strict=True
-        ):
-            second[i] = found
-    diffs = tuple(diff_explanations(one, second[i]) for i, one in enumerate(first))
+    # the same batches for both, so that equal models give equal numbers to the last bit
+    second = explain_many(after, texts, [explanation.label for explanation in first])
+    diffs = tuple(diff_explanations(one, two) for one, two in zip(first, second, strict=True))
     return ModelDiff(
         texts=diffs,
         words=_over_texts(diffs),

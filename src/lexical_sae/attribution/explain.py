@@ -43,13 +43,16 @@ def explain(
 def explain_many(
     model: LexicalSAE,
     texts: Sequence[str],
-    label: str | None = None,
+    label: str | Sequence[str | None] | None = None,
     against: str | None = None,
     *,
     method: str = "contributions",
     batch_size: int = BATCH,
 ) -> list[Explanation]:
-    """`explain` for every text, in their order, for little more than the cost of predicting."""
+    """`explain` for every text, in their order, for little more than the cost of predicting.
+
+    `label` is for all texts, or one for each.
+    """
     found: list[Explanation | None] = [None] * len(texts)
     for batch in explained_batches(
         model, texts, label, against, method=method, batch_size=batch_size
@@ -72,24 +75,29 @@ class ExplainedBatch:
 def explained_batches(
     model: LexicalSAE,
     texts: Sequence[str],
-    label: str | None = None,
+    label: str | Sequence[str | None] | None = None,
     against: str | None = None,
     *,
     method: str = "contributions",
     batch_size: int = BATCH,
 ) -> Iterator[ExplainedBatch]:
     """Batches of texts of like length, the longest first."""
-    wanted = _class_of(model, label)
+    check_texts(texts)
+    several = [label] * len(texts) if label is None or isinstance(label, str) else list(label)
+    if len(several) != len(texts):
+        raise ValueError(
+            f"There are {len(several)} labels for {len(texts)} texts; expected one each."
+        )
+    wanted = [_class_of(model, name) for name in several]
     rival = _class_of(model, against)
-    if wanted is not None and wanted == rival:
-        raise ValueError(f"label and against are both {label!r}; expected two different labels.")
+    if rival is not None and rival in wanted:
+        raise ValueError(f"label and against are both {against!r}; expected two different labels.")
     if method not in METHODS:
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
     if model.config.task != "classification":
         raise ValueError(f"This model is for {model.config.task}; explain reads classifiers.")
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; expected at least 1.")
-    check_texts(texts)
     for index, text in enumerate(texts):
         if not text.strip():
             raise ValueError(f"texts[{index}] is {text!r}; expected a text that is not empty.")
@@ -99,7 +107,8 @@ def explained_batches(
         with in_mode(model, training=False):
             encoded = model.encode([texts[i] for i in part])
             state = model.classify(**encoded.model_inputs())
-        made = _explanations(model, encoded, state, wanted, rival, method)
+        labels = [wanted[i] for i in part]
+        made = _explanations(model, encoded, state, labels, rival, method)
         yield ExplainedBatch(tuple(part), tuple(made), state)
 
 
@@ -119,13 +128,14 @@ def _explanations(
     model: LexicalSAE,
     encoded: Encoded,
     state: CircuitState,
-    wanted: int | None,
+    wanted: Sequence[int | None],
     rival: int | None,
     method: str,
 ) -> Iterator[Explanation]:
     names = model.config.labels
     predicted = state.predicted  # [B]
-    label = predicted if wanted is None else torch.full_like(predicted, wanted)
+    asked = predicted.new_tensor([-1 if index is None else index for index in wanted])
+    label = torch.where(asked < 0, predicted, asked)  # [B]
     if rival is not None and bool((label == rival).any()):
         row = int((label == rival).nonzero()[0])
         raise ValueError(
