@@ -33,7 +33,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_version_and_help() -> None:
     assert run("--version")[0].strip() == "0.1.0"
     text, _ = run("--help")
-    for command in ("datasets", "data", "build", "words", "predict", "explain", "diff"):
+    for command in ("datasets", "data", "build", "words", "predict", "explain", "overview", "diff"):
         assert command in text
 
 

@@ -108,6 +108,15 @@ def test_bad_requests_to_explain(saved: Path, arguments: list[str], message: str
     assert error.count("\n") <= 1
 
 
+def test_overview(saved: Path, texts: Path) -> None:
+    text, _ = run("overview", str(saved), "--input", str(texts), "--top", "3")
+    assert "linear regions:" in text
+    assert "e.g. " in text
+    found = json.loads(run("overview", str(saved), "--input", str(texts), "--json")[0])
+    assert sum(view["texts"] for view in found["classes"]) == 12
+    assert found["atlas"]["texts"] == 12
+
+
 def test_diff(saved: Path, changed: Path, texts: Path) -> None:
     text, _ = run("diff", str(saved), str(changed), "--input", str(texts))
     assert "12 texts" in text

@@ -18,6 +18,7 @@ from lexical_sae.commands.data import data, datasets
 from lexical_sae.commands.demo import demo
 from lexical_sae.commands.diff import diff
 from lexical_sae.commands.explain import explain
+from lexical_sae.commands.overview import overview
 from lexical_sae.commands.predict import predict
 from lexical_sae.commands.recipes import recipes
 from lexical_sae.commands.train import train
@@ -49,7 +50,7 @@ def options(
 
 for command in (
     *(demo, datasets, data, recipes, train),
-    *(predict, explain, diff, build, words),
+    *(predict, explain, overview, diff, build, words),
 ):
     app.command()(command)
 
