@@ -78,8 +78,8 @@ def sufficient_line(explanation: Explanation) -> str:
     if not words:
         return f"proved: {explanation.predicted}, whatever the open words do"
     return (
-        f"proved: {', '.join(words)} alone decide {explanation.predicted}, whatever the other "
-        "open words do"
+        f"proved: {', '.join(words)} alone {'decides' if len(words) == 1 else 'decide'} "
+        f"{explanation.predicted}, whatever the other open words do"
     )
 
 
