@@ -22,7 +22,7 @@ from lexical_sae.training.objective import Batch, Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.recipes import DEFAULT
 from lexical_sae.training.reference import Reference
-from lexical_sae.training.settings import Settings
+from lexical_sae.training.settings import Content, Settings
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 FUNCTION_WORDS = ("the", "of", "and", "is", "to", ",", ".")
@@ -84,8 +84,19 @@ class Problem:
         return made.to(self.model.lexical.weight.dtype)
 
 
+# The default recipe with everything on: every parameter learns, words open at all positions, the
+# content term is there too. The recipe itself freezes the dictionary, which spares both forms work.
+EVERYTHING = DEFAULT.model_copy(
+    update={
+        "dictionary_rate_factor": 1.0,
+        "content": Content(),
+        "model": DEFAULT.model.model_copy(update={"positions": "words"}),
+    }
+)
+
+
 def build_problem(
-    size: Size, settings: Settings = DEFAULT, dtype: torch.dtype = torch.float32
+    size: Size, settings: Settings = EVERYTHING, dtype: torch.dtype = torch.float32
 ) -> Problem:
     # a target well below what is open, so that the sparsity term pushes
     words = {"target_words": max(1, size.open_words // 4), "start_words": size.open_words}

@@ -3,16 +3,20 @@
     python -m benchmarks.twin --json
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --train-rows 2000
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --arms cis lexical-sae cajt
+    python -m benchmarks.twin --datasets movie_snippets --seeds 1 --development --arms "jump gate"
 
-Every run has a folder of its own under --output and is not repeated once it is finished; one that
-was stopped goes on where it was. Times are those of training alone, the pass over the untrained
-model included; adaptation of the lexical head is cached and shown beside it.
+--development is for choices: it trains on 4,000 rows of the training split and measures on others of
+it, so that the test split chooses nothing. Every run has a folder of its own under --output and is
+not repeated once it is finished; one that was stopped goes on where it was. Times are those of
+training alone, the pass over the untrained model included; adaptation of the lexical head is cached
+and shown beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +31,7 @@ from lexical_sae.text.registry import load_splits
 from lexical_sae.training.config import RunConfig, resolve_config
 from lexical_sae.training.run import Data, train_run
 
+DEVELOPMENT_ROWS = 4000
 TWIN = "twin"
 OURS = "default"
 
@@ -78,10 +83,18 @@ ARMS: dict[str, dict[str, Any]] = {
 }
 
 
-def load(setup: Setup, train_rows: int | None) -> Data:
+def load(setup: Setup, train_rows: int | None, development: bool = False) -> Data:
     """No validation split: nothing is chosen by it here, and the test split chooses nothing."""
     splits = load_splits(setup.name)
     train, test = splits["train"], splits[setup.test]
+    if development:
+        order = list(range(len(train)))
+        random.Random(7).shuffle(order)
+        held_out = order[DEVELOPMENT_ROWS : 2 * DEVELOPMENT_ROWS + 1000]
+        chosen = train.select(sorted(order[:DEVELOPMENT_ROWS]))
+        return Data(
+            replace(chosen, notes=()), None, replace(train.select(sorted(held_out)), notes=())
+        )
     rows = train_rows if train_rows is not None else setup.rows
     if rows is not None:
         train = _fair_rows(train, rows) if setup.rows is None else train.head(rows)
@@ -181,19 +194,21 @@ def main() -> None:
     parser.add_argument("--arms", nargs="+", default=[OURS], choices=list(ARMS))
     parser.add_argument("--seeds", type=int, help="runs per arm; default by dataset")
     parser.add_argument("--train-rows", type=int, help="use a part of the training rows")
+    parser.add_argument("--development", action="store_true", help="measure on training rows")
     parser.add_argument("--output", type=Path, default=Path("runs/twin"))
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     chosen = parser.parse_args()
     console = Console(stderr=True)
     results: dict[str, dict[str, Any]] = {}
+    output = chosen.output / "development" if chosen.development else chosen.output
     for name in chosen.datasets:
         setup = SETUPS[name]
-        data = load(setup, chosen.train_rows)
+        data = load(setup, chosen.train_rows, chosen.development)
         seeds = range(chosen.seeds or setup.seeds)
         runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in (TWIN, *chosen.arms)}
         for seed in seeds:  # twin and arms in turn, so that a busy hour hits both alike
             for arm, found in runs.items():
-                found.append(measured(setup, arm, seed, data, chosen.output, console))
+                found.append(measured(setup, arm, seed, data, output, console))
         for arm in chosen.arms:
             key = name if arm == OURS else f"{name}, {arm}"
             results[key] = compare(runs[arm], runs[TWIN])

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import pytest
 import torch
 from benchmarks.plain_objective import PlainObjective
-from benchmarks.train_problem import Problem, Size, build_problem
+from benchmarks.train_problem import EVERYTHING, Problem, Size, build_problem
 from benchmarks.train_step import FORMS, Training, differences, make_optimizer
 
-from lexical_sae.training.recipes import CIS, DEFAULT
-from lexical_sae.training.settings import Content
+from lexical_sae.training.recipes import CIS
 
-SETTINGS = DEFAULT.model_copy(update={"target_words": 5, "content": Content()})
+SETTINGS = EVERYTHING.model_copy(update={"target_words": 5})
 
 
 @pytest.fixture(autouse=True)
