@@ -5,11 +5,11 @@
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --arms cis lexical-sae cajt
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --development --arms "jump gate"
 
---development is for choices: it trains on 4,000 rows of the training split and measures on others of
-it, so that the test split chooses nothing. Every run has a folder of its own under --output and is
-not repeated once it is finished; one that was stopped goes on where it was. Times are those of
-training alone, the pass over the untrained model included; adaptation of the lexical head is cached
-and shown beside it.
+--development is for choices: it trains on 4,000 rows of the training split and measures on others
+of it, so that the test split chooses nothing. Every run has a folder of its own under --output
+and is not repeated once it is finished; one that was stopped goes on where it was. Times are
+those of training alone, the pass over the untrained model included; adaptation of the lexical
+head is cached and shown beside it.
 """
 
 from __future__ import annotations
