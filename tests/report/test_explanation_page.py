@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -126,9 +129,37 @@ def test_the_terminal_shows_what_the_page_does(model: LexicalSAE) -> None:
     assert explanation.vocabulary[0].word in shown
     assert f"= {explanation.logit:.4f}, the logit" in shown
     assert "bias" in shown
-    assert explanation._repr_html_().count("<article") == 1
+    fragment = explanation._repr_html_()
+    assert fragment.count("<article") == 1
+    assert ":root" not in fragment
+    assert fragment.startswith('<div class="lexical-sae"><style>.lexical-sae {')
+    assert fragment.count("{") - fragment.count("}") == 0
 
 
 def test_no_explanations_no_page() -> None:
     with pytest.raises(ValueError, match="no explanations to show"):
         explanation_page([])
+
+
+def test_a_real_browser_shows_it_and_refuses_nothing(model: LexicalSAE, tmp_path: Path) -> None:
+    """The style is applied under the policy, the hostile text runs nothing, a phone needs no
+    sideways scrolling."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    page = tmp_path / "page.html"
+    page.write_text(explain(model, ATTACK).to_html(), encoding="utf-8")
+    shot = tmp_path / "page.png"
+    done = subprocess.run(
+        [
+            *(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"),
+            *("--window-size=500,900", f"--screenshot={shot}", page.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    # what a page logs, or is refused by its policy, is a CONSOLE line
+    assert "CONSOLE" not in done.stderr, done.stderr
+    assert shot.stat().st_size > 10_000  # not an empty page

@@ -28,11 +28,10 @@ def explanation_page(explanations: Sequence[Explanation], title: str = TITLE) ->
 
 
 def explanation_fragment(explanation: Explanation) -> str:
-    """For a notebook, which brings the page around it."""
-    scoped = "\n".join(
-        line for line in style().splitlines() if not line.startswith(("body", "* {", "h1"))
-    )
-    return f"<style>{scoped}</style>{_article(explanation)}"
+    """For a notebook, which brings the page around it: the style holds inside of it only."""
+    inside = style().replace(":root {", "& {").replace("body {", "& {")
+    article = _article(explanation)
+    return f'<div class="lexical-sae"><style>.lexical-sae {{\n{inside}}}</style>{article}</div>'
 
 
 def _article(explanation: Explanation) -> str:
