@@ -73,10 +73,11 @@ def test_bad_csv(tmp_path: Path, content: str, message: str) -> None:
             "row 2: 2 tokens but 1 tags",
         ),
         (
-            '{"tokens": ["a"], "tags": ["O"]}\n{"tokens": ["x", "Ada"], "tags": ["O", "I-PER"]}\n',
+            '{"tokens": ["a"], "tags": ["B-PER"]}\n'
+            '{"tokens": ["x", "Ada"], "tags": ["O", "I-PER"]}\n',
             "row 2: the tags are not IOB2 at token 2.*'I-PER' follows 'O'",
         ),
-        ('{"tokens": ["a"], "tags": ["U-PER"]}\n', "row 1: the tags are not IOB2 at token 1"),
+        ('{"tokens": ["a"], "tags": ["L-PER"]}\n', "row 1: the tags are not IOB2 at token 1"),
     ],
 )
 def test_bad_jsonl(tmp_path: Path, lines: str, message: str) -> None:

@@ -13,6 +13,7 @@ from lexical_sae.commands.explain import read_texts
 
 if TYPE_CHECKING:
     from lexical_sae.attribution.atlas import Atlas
+    from lexical_sae.attribution.explanation import Explanation
     from lexical_sae.attribution.overview import ClassOverview, Scorecard
 
 
@@ -32,7 +33,8 @@ def overview(
 
     texts = read_texts(input, text_column)
     model = load_run(run)
-    explanations, states = [], []
+    explanations: list[Explanation] = []
+    states = []
     for batch in explained_batches(model, texts):
         explanations += batch.explanations
         states.append(batch.state)

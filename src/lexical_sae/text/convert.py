@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from lexical_sae.text.labels import (
     tag_codec,
 )
 from lexical_sae.text.table import Table, is_missing
+from lexical_sae.text.tag_schemes import to_iob2
 from lexical_sae.text.token_lists import read_tags, read_tokens
 
 UNLABELLED = -1
@@ -167,12 +169,32 @@ def _encode_tags(
     stored = table.class_names.get(columns.targets)
     if stored and all(type(t) is int and 0 <= t < len(stored) for tags in rows for t in tags):
         rows = [[stored[int(t)] for t in tags] for tags in rows]
+    rows, scheme = _as_iob2(rows, reading.options.label_names)
     codec = reading.codec
-    if codec is None:
+    if codec is None and scheme is not None:
+        codec = tag_codec(rows, table.where)
+    elif codec is None:
         given = reading.options.label_names
         if given is None and stored:
             check_names(stored, f"{table.origin}: the column {columns.targets!r}")
         names = given or stored
         codec = codec_from_names(names) if names else tag_codec(rows, table.where)
     ids = [[codec.encode(tag, table.where(i)) for tag in tags] for i, tags in enumerate(rows)]
-    return codec, ids, ()
+    notes = () if scheme is None else (f"tags converted from {scheme} to IOB2",)
+    return codec, ids, notes
+
+
+def _as_iob2(
+    rows: list[list[str | int]], names: Sequence[str] | None
+) -> tuple[list[list[str | int]], str | None]:
+    """Tags that are texts, or numbers with names, in IOB2; and the scheme that they were in."""
+    known = names or ()
+
+    def named(tag: str | int) -> str | int:
+        return known[tag] if type(tag) is int and 0 <= tag < len(known) else tag
+
+    spelled = [[named(tag) for tag in tags] for tags in rows]
+    if any(not isinstance(tag, str) for tags in spelled for tag in tags):
+        return rows, None
+    converted, scheme = to_iob2([[str(tag) for tag in tags] for tags in spelled])
+    return (rows, None) if scheme is None else ([list(tags) for tags in converted], scheme)
