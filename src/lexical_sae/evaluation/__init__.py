@@ -1,0 +1,1 @@
+"""Is the model right, and is the why true: measures of labels, entities and explanations."""
