@@ -20,7 +20,7 @@ from lexical_sae.model.backbone import (
 )
 from lexical_sae.model.calibration import check_open_words
 from lexical_sae.model.config import LexicalSAEConfig, check_options
-from lexical_sae.model.dictionary import build_dictionary
+from lexical_sae.model.dictionary import build_dictionary, words_of_texts
 from lexical_sae.model.function_words import function_token_ids
 from lexical_sae.text.tokenise import check_texts, check_tokenizer, load_tokenizer, structural_ids
 
@@ -61,6 +61,10 @@ def build_from_backbone(
             f"max_tokens is {options['max_tokens']}; this backbone reads at most {limit} tokens."
         )
     dictionary = build_dictionary(tokenizer, settings["dictionary"], loaded.decoder_weight.shape[0])
+    if settings["dictionary"] == "texts":
+        if texts is None:
+            raise ValueError("dictionary='texts' takes its words from texts; give texts=….")
+        dictionary = words_of_texts(tokenizer, dictionary, texts)
     config = LexicalSAEConfig(
         labels=labels,
         task=task,

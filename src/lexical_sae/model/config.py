@@ -14,7 +14,7 @@ from lexical_sae.model.heads import HEADS
 from lexical_sae.model.pooling import POOLINGS
 
 TASKS = ("classification", "tagging")
-DICTIONARIES = ("words", "all")
+DICTIONARIES = ("words", "texts", "all")
 POSITIONS = ("words", "content")
 BACKBONE_KINDS = ("masked_lm", "encoder")
 
@@ -39,7 +39,8 @@ _DERIVED = (
 class LexicalSAEConfig(PretrainedConfig):
     """Shape of a `LexicalSAE`.
 
-    dictionary: "words" (whole alphabetic words) or "all" (every token that is not special).
+    dictionary: "words" (whole alphabetic words), "texts" (those of them that occur in the texts
+    that the model is built with) or "all" (every token that is not special).
     positions: where a text's words may open: at all its "words", or at "content" only, which leaves
     punctuation and English function words out (a text of nothing else uses them all; a tagger
     decides at every token).

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+FEWEST_WORDS = 4000
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ def surface(tokenizer: PreTrainedTokenizerBase, token: str) -> str:
 def build_dictionary(
     tokenizer: PreTrainedTokenizerBase, kind: str, decoder_rows: int
 ) -> Dictionary:
-    """`words`: entries that the tokenizer itself gives, alone, for an alphabetic word of two
-    letters or more inside a sentence. `all`: every entry that is not special.
+    """`words`, `texts`: entries that the tokenizer itself gives, alone, for an alphabetic word of
+    two letters or more inside a sentence. `all`: every entry that is not special.
 
     `words` asks the tokenizer instead of looking at its marks, so that it holds for WordPiece,
     BPE and Unigram alike: a continuation piece is never what a whole word is encoded to.
@@ -86,7 +89,7 @@ def build_dictionary(
         if index not in special and index < decoder_rows  # decoders are often padded in size
     }
     shown = {index: surface(tokenizer, token) for index, token in sorted(ids.items())}
-    if kind == "words":
+    if kind in ("words", "texts"):
         shown = _whole_words(tokenizer, shown)
     if not shown:
         raise ValueError(
@@ -94,6 +97,19 @@ def build_dictionary(
             "use dictionary='all'."
         )
     return Dictionary(tuple(shown), tuple(shown.values()))
+
+
+def words_of_texts(
+    tokenizer: PreTrainedTokenizerBase, dictionary: Dictionary, texts: Sequence[str]
+) -> Dictionary:
+    """The entries of `dictionary` that occur in `texts` as tokens; all of them if fewer than
+    `FEWEST_WORDS` do, since a small sample says little about the words of its kind."""
+    seen: set[int] = set()
+    for start in range(0, len(texts), 1024):
+        some: Any = tokenizer(list(texts[start : start + 1024]), add_special_tokens=False)
+        seen.update(token for ids in some["input_ids"] for token in ids)
+    kept = [v for v, token in enumerate(dictionary.token_ids) if token in seen]
+    return dictionary.select(kept) if len(kept) >= FEWEST_WORDS else dictionary
 
 
 def _is_word(text: str) -> bool:

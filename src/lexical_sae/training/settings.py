@@ -71,7 +71,7 @@ class Content(Part):
 class ModelOptions(Part):
     """Options of `LexicalSAEConfig` that belong to a recipe."""
 
-    dictionary: Literal["words", "all"] = "words"
+    dictionary: Literal["words", "texts", "all"] = "words"
     positions: Literal["words", "content"] = "words"
     gate: Literal["shift", "jump"] = "shift"
     window: Literal["rectangle", "sigmoid"] = "rectangle"
