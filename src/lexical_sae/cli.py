@@ -59,7 +59,7 @@ def main() -> None:
     """Entry point: bad input gets one sentence and exit code 2, never a traceback."""
     try:
         app()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         message = str(error).strip() or type(error).__name__
         err = Console(stderr=True, soft_wrap=True, emoji=False)
         err.print(f"Error: {' '.join(message.split())}", markup=False, style="red")

@@ -73,7 +73,7 @@ def test_the_json_has_what_was_promised(model: LexicalSAE) -> None:
     for total in (found["words"], found["vocabulary"], found["spans"]):
         parts = sum(part["contribution"] for part in total)
         assert parts + found["bias"] == pytest.approx(found["logit"], abs=1e-4)
-    assert set(found["vocabulary"][0]) == {"word", "contribution", "activation", "from"}
+    assert {"word", "contribution", "activation", "from"} < set(found["vocabulary"][0])
     assert set(found["vocabulary"][0]["from"]) == {"text", "start", "end"}
     assert set(found["words"][0]) == {"text", "start", "end", "contribution"}
     assert set(found["probabilities"]) == set(model.config.labels)
@@ -123,7 +123,12 @@ def test_the_hash_follows_the_weights() -> None:
     changed = model_hash(model)
     assert changed != before
     model.suppress([0])
-    assert model_hash(model) not in (before, changed)
+    suppressed = model_hash(model)
+    assert suppressed not in (before, changed)
+    model.config.labels = model.config.labels[::-1]
+    assert model_hash(model) != suppressed
+    model.head.b2.data[0] += 1
+    assert model_hash(model) not in (before, changed, suppressed)
 
 
 def test_spans_of_the_caller_and_the_rest_add_up(model: LexicalSAE) -> None:
@@ -155,10 +160,13 @@ def test_bad_requests_get_a_sentence(model: LexicalSAE) -> None:
             call()
 
 
-def test_against_the_predicted_label_is_refused(model: LexicalSAE) -> None:
+def test_against_the_predicted_label_its_runner_up_is_explained(model: LexicalSAE) -> None:
     predicted = explain(model, TEXTS[0]).predicted
-    with pytest.raises(ValueError, match="cannot be explained against that"):
-        explain(model, TEXTS[0], against=predicted)
+    found = explain(model, TEXTS[0], against=predicted)
+    assert (found.against, found.predicted) == (predicted, predicted)
+    ranked = sorted(found.probabilities, key=lambda name: -found.probabilities[name])
+    assert found.label == ranked[1]
+    assert found.logit < 0
 
 
 def test_a_text_that_opens_nothing_is_its_bias() -> None:

@@ -45,8 +45,11 @@ def states(draw: st.DrawFn, most: int = 9) -> CircuitState:
     )
 
 
-def smallest_flips(problem: RowProblem) -> int | None:
-    """By brute force: the fewest words whose removal lets another class win, or None."""
+def smallest_flips(problem: RowProblem, ties: bool = False) -> int | None:
+    """By brute force: the fewest words whose removal lets another class win, or None.
+
+    By more than rounding; with `ties` also where rounding decides.
+    """
     import numpy as np
 
     for size in range(1, problem.words + 1):
@@ -55,7 +58,7 @@ def smallest_flips(problem: RowProblem) -> int | None:
             x[list(removed)] = 0.0
             logits = problem.logits(x)
             rival = max(logits[c] for c in range(problem.classes) if c != problem.winner)
-            if logits[problem.winner] - rival < -problem.slack:
+            if logits[problem.winner] - rival < (problem.slack if ties else -problem.slack):
                 return size
     return None
 

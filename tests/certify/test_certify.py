@@ -74,12 +74,20 @@ def test_the_checker_refuses_forged_certificates(state: CircuitState) -> None:
     reason = sufficient_reason(problem)
     if reason is None or not reason.coordinates:
         return
+    boast = replace(reason, margin=tuple(m + 1 for m in reason.margin))
+    assert not check_sufficient_reason(state, 0, boast)
+    assert not check_sufficient_reason(state, 0, replace(reason, margin=()))
+    assert not check_sufficient_reason(state, 5, reason)
+    assert not check_sufficient_reason(state, 0, replace(reason, winner=99))
     outside = replace(reason, coordinates=(*reason.coordinates, 10**6))
     assert not check_sufficient_reason(state, 0, outside)
     if reason.slopes.size:
         steep = replace(reason, slopes=reason.slopes + 2.0)
         assert not check_sufficient_reason(state, 0, steep)
         assert not check_sufficient_reason(state, 0, replace(reason, slopes=reason.slopes[:, :-1]))
+        for bad in (np.nan, np.inf):
+            broken = replace(reason, slopes=np.full_like(reason.slopes, bad))
+            assert not check_sufficient_reason(state, 0, broken)
     loser = replace(reason, winner=(reason.winner + 1) % problem.classes)
     assert not check_sufficient_reason(state, 0, loser)
 
@@ -114,17 +122,42 @@ def test_certificates_survive_json(state: CircuitState) -> None:
 @given(states(most=8))
 def test_a_proved_flip_set_is_the_smallest(state: CircuitState) -> None:
     problem = row_problem(state, 0)
-    expected = smallest_flips(problem)
+    surely, perhaps = smallest_flips(problem), smallest_flips(problem, ties=True)
     found = flip_set(problem, optimal=True, time_limit=60)
-    if expected is None:
+    if found.impossible:
+        assert perhaps is None
+    if perhaps is None:
         assert found.coordinates is None
         assert found.impossible
+    if found.coordinates is None:
+        assert surely is None
         return
-    assert found.optimal
-    assert found.coordinates is not None
-    assert len(found.coordinates) == expected == found.at_least
     x = (~np.isin(problem.coordinates, found.coordinates)).astype(float)
     assert int(problem.logits(x).argmax()) == found.becomes != problem.winner
+    assert found.at_least <= (perhaps or 0) <= len(found.coordinates)
+    if found.optimal:
+        assert len(found.coordinates) == perhaps == found.at_least
+    else:
+        assert surely != perhaps  # only a set that comes to a tie keeps it from being proved
+
+
+def test_a_removal_that_ends_in_a_tie_is_not_called_impossible() -> None:
+    state = make_state(2, 2, 1, kind="linear", hidden_bias=False, seed=0)
+    with torch.no_grad():
+        state.head.weight.copy_(torch.tensor([[0.0, 1.0], [0.0, 1.0]]))
+        state.head.bias.zero_()
+        state = state.with_open_words(state.open_words)
+    found = flip_set(row_problem(state, 0), optimal=True)
+    assert not found.impossible
+    assert not found.optimal
+    gone = state.with_open_words(state.open_words.scaled(torch.zeros(2)))
+    assert int(gone.predicted[0]) != int(state.predicted[0])
+
+
+def test_a_text_without_open_words_cannot_be_flipped() -> None:
+    state = make_state(3, 2, 2, kind="mlp", hidden_bias=False, seed=0)
+    empty = state.with_open_words(state.open_words.subset(torch.zeros(3) > 0))
+    assert flip_set(row_problem(empty, 0), optimal=True).impossible
 
 
 @given(states(most=8))
@@ -152,7 +185,7 @@ def test_when_the_time_is_up_the_answer_says_so() -> None:
     assert found.coordinates is not None
     assert len(found.coordinates) > 1
     assert not found.optimal
-    assert found.at_least >= 1
+    assert 1 <= found.at_least <= len(found.coordinates)
 
 
 def test_a_hundred_open_words_are_certified_in_fifty_milliseconds() -> None:

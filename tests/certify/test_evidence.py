@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lexical_sae import LexicalSAE, explain_many
+from lexical_sae import LexicalSAE, explain, explain_many
 from lexical_sae.certify.evidence import Evidence, WordGroup
 from lexical_sae.certify.evidence_files import load_codes, load_policy
 from lexical_sae.predicting import predict_file, predict_texts
@@ -25,7 +25,13 @@ def model() -> LexicalSAE:
 
 
 def test_shares_are_those_of_the_explanation(model: LexicalSAE) -> None:
-    explanations = explain_many(model, SOME)
+    runners_up = [
+        sorted(e.probabilities, key=lambda name, e=e: -e.probabilities[name])[1]
+        for e in explain_many(model, SOME)
+    ]
+    explanations = [
+        explain(model, text, against=u) for text, u in zip(SOME, runners_up, strict=True)
+    ]
     names = sorted({w.word for e in explanations for w in e.vocabulary})
     one, two = names[: len(names) // 3], names[len(names) // 3 :]
     evidence = Evidence(

@@ -96,7 +96,6 @@ def region_scorecards(model: LexicalSAE, mask: Tensor, top: int | None) -> tuple
     """One per label, for the hidden units [width] that are on."""
     head = model.head
     assert isinstance(head, MLPHead)
-    assert model.dictionary is not None
     on = mask.to(head.W2.device, head.W2.dtype)
     points = head.W1 @ (head.W2 * on).T  # [V, C]
     bias = head.b2 if head.b1 is None else head.b2 + (head.W2 * on) @ head.b1
@@ -104,7 +103,7 @@ def region_scorecards(model: LexicalSAE, mask: Tensor, top: int | None) -> tuple
         Scorecard(
             label,
             float(bias[c]),
-            ranked_points(model.dictionary.words, points[:, c].tolist(), top),
+            ranked_points(model, points[:, c].tolist(), top),
         )
         for c, label in enumerate(model.config.labels)
     )

@@ -39,8 +39,8 @@ class WordChange:
 class TextDiff:
     """One text: Σ change + bias change = logit change, for the label of the first model.
 
-    `moved` is the share of the reasons that changed: Σ|change| over Σ|before| + Σ|after|, from 0
-    (the same reasons) to 1 (no word in common).
+    `moved` is the share of the reasons that changed: Σ|change| over Σ|before| + Σ|after|, the bias
+    among them, from 0 (the same reasons) to 1 (none in common).
     """
 
     text: str
@@ -71,11 +71,25 @@ class TextDiff:
 
 
 @dataclass(frozen=True)
+class WordShift:
+    """A word over all texts: its mean contribution to their labels in both models, and the mean
+    size of its change, which opposite changes do not cancel."""
+
+    word: str
+    before: float
+    after: float
+    moved: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class ModelDiff:
     """All texts, and over them the words whose contributions changed most."""
 
     texts: tuple[TextDiff, ...]
-    words: tuple[WordChange, ...]  # mean contribution per text, largest change first
+    words: tuple[WordShift, ...]
     flipped: int
     mean_moved: float
 
@@ -102,7 +116,7 @@ def diff_models(before: LexicalSAE, after: LexicalSAE, texts: Sequence[str]) -> 
     diffs = tuple(diff_explanations(one, two) for one, two in zip(first, second, strict=True))
     return ModelDiff(
         texts=diffs,
-        words=_over_texts(diffs),
+        words=_over_texts(first, second),
         flipped=sum(diff.predicted_before != diff.predicted_after for diff in diffs),
         mean_moved=math.fsum(diff.moved for diff in diffs) / max(1, len(diffs)),
     )
@@ -117,7 +131,8 @@ def diff_explanations(before: Explanation, after: Explanation) -> TextDiff:
         WordChange(word, first.get(word, 0.0), second.get(word, 0.0))
         for word in sorted({*first, *second})
     ]
-    size = math.fsum(abs(c.before) + abs(c.after) for c in changes)
+    bias = WordChange("", before.bias, after.bias)
+    size = math.fsum(abs(c.before) + abs(c.after) for c in (*changes, bias))
     return TextDiff(
         text=before.text,
         label=before.label,
@@ -126,7 +141,7 @@ def diff_explanations(before: Explanation, after: Explanation) -> TextDiff:
         logit_change=after.logit - before.logit,
         bias_change=after.bias - before.bias,
         words=tuple(sorted((c for c in changes if c.change), key=lambda c: -abs(c.change))),
-        moved=math.fsum(abs(c.change) for c in changes) / size if size else 0.0,
+        moved=math.fsum(abs(c.change) for c in (*changes, bias)) / size if size else 0.0,
     )
 
 
@@ -138,13 +153,19 @@ def _by_word(explanation: Explanation) -> dict[str, float]:
     return found
 
 
-def _over_texts(diffs: Sequence[TextDiff]) -> tuple[WordChange, ...]:
-    """Mean |contribution| per text before and after: signs of different labels do not cancel."""
+def _over_texts(
+    first: Sequence[Explanation], second: Sequence[Explanation]
+) -> tuple[WordShift, ...]:
+    """Means over all texts, largest mean change first."""
     before: dict[str, float] = {}
     after: dict[str, float] = {}
-    for diff in diffs:
-        for word in diff.words:
-            before[word.word] = before.get(word.word, 0.0) + abs(word.before) / len(diffs)
-            after[word.word] = after.get(word.word, 0.0) + abs(word.after) / len(diffs)
-    changes = [WordChange(word, before[word], after[word]) for word in sorted(before)]
-    return tuple(sorted(changes, key=lambda c: -abs(c.change)))
+    moved: dict[str, float] = {}
+    for one, two in zip(first, second, strict=True):
+        old, new = _by_word(one), _by_word(two)
+        for word in {*old, *new}:
+            was, now = old.get(word, 0.0) / len(first), new.get(word, 0.0) / len(first)
+            before[word] = before.get(word, 0.0) + was
+            after[word] = after.get(word, 0.0) + now
+            moved[word] = moved.get(word, 0.0) + abs(now - was)
+    shifts = [WordShift(word, before[word], after[word], moved[word]) for word in sorted(moved)]
+    return tuple(sorted((s for s in shifts if s.moved), key=lambda s: -s.moved))

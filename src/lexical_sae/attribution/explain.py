@@ -34,7 +34,10 @@ def explain(
     *,
     method: str = "contributions",
 ) -> Explanation:
-    """Why `text` gets `label` (the predicted one if None), or `label` rather than `against`."""
+    """Why `text` gets `label` (the predicted one if None), or `label` rather than `against`.
+
+    If `against` is itself the predicted label, the runner-up is explained against it.
+    """
     if not isinstance(text, str):
         raise ValueError(f"text is of type {type(text).__name__}; expected one string.")
     return explain_many(model, [text], label, against, method=method)[0]
@@ -101,6 +104,7 @@ def explained_batches(
     for index, text in enumerate(texts):
         if not text.strip():
             raise ValueError(f"texts[{index}] is {text!r}; expected a text that is not empty.")
+    identity = model_hash(model), _dictionary_hash(model)
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     for start in range(0, len(order), batch_size):
         part = order[start : start + batch_size]
@@ -108,7 +112,7 @@ def explained_batches(
             encoded = model.encode([texts[i] for i in part])
             state = model.classify(**encoded.model_inputs())
         labels = [wanted[i] for i in part]
-        made = _explanations(model, encoded, state, labels, rival, method)
+        made = _explanations(model, encoded, state, labels, rival, method, identity)
         yield ExplainedBatch(tuple(part), tuple(made), state)
 
 
@@ -131,17 +135,17 @@ def _explanations(
     wanted: Sequence[int | None],
     rival: int | None,
     method: str,
+    identity: tuple[str, str],
 ) -> Iterator[Explanation]:
     names = model.config.labels
     predicted = state.predicted  # [B]
     asked = predicted.new_tensor([-1 if index is None else index for index in wanted])
     label = torch.where(asked < 0, predicted, asked)  # [B]
-    if rival is not None and bool((label == rival).any()):
-        row = int((label == rival).nonzero()[0])
-        raise ValueError(
-            f"{encoded.texts[row]!r} is labelled {names[rival]!r}, so it cannot be explained "
-            "against that; give another label or against."
-        )
+    if rival is not None:
+        # a text that is given the very label: then its runner-up is explained against it
+        others = state.logits.clone()
+        others[:, rival] = -torch.inf
+        label = torch.where(label == rival, others.argmax(-1), label)
     against = None if rival is None else torch.full_like(predicted, rival)
     score = _score(state, label, method)
     bias, logit = _bias(state, label, method), _at(state.logits, label)
@@ -149,8 +153,12 @@ def _explanations(
         score = score - _score(state, against, method)
         bias = bias - _bias(state, against, method)
         logit = logit - _at(state.logits, against)
+    if not bool(torch.isfinite(state.logits).all()):
+        raise ValueError(
+            "The model's logits are not all finite numbers, so its weights are damaged; train it "
+            "again or restore the original files."
+        )
     probabilities = state.logits.double().softmax(-1).tolist()
-    identity = model_hash(model), _dictionary_hash(model)
     offsets = state.open_words.offsets.tolist()
     lists = _PairLists.of(state, score)
     for row, (b, z) in enumerate(zip(bias.tolist(), logit.tolist(), strict=True)):
@@ -215,24 +223,21 @@ def _views(
     names = model.dictionary.words
     here = input_words(encoded, row)
     at = {position: i for i, word in enumerate(here) for position in word.positions}
-    places = [Place(word.text, word.start, word.end) for word in here]
+    places: dict[int, Place] = {}
     totals = [0.0] * len(here)
     vocabulary = []
     for p in pairs:
         score = lists.score[p]
         if score == 0.0:
             continue
+        coordinate, i = lists.word[p], at[lists.position[p]]
+        if i not in places:
+            places[i] = Place(here[i].text, here[i].start, here[i].end)
         vocabulary.append(
-            VocabularyWord(
-                names[lists.word[p]],
-                score,
-                lists.value[p],
-                places[at[lists.position[p]]],
-                lists.word[p],
-            )
+            VocabularyWord(names[coordinate], score, lists.value[p], places[i], coordinate)
         )
         if lists.sources is None:
-            totals[at[lists.position[p]]] += score
+            totals[i] += score
         else:
             for position, share in lists.sources[p]:
                 totals[at[position]] += score * share

@@ -41,6 +41,7 @@ class VocabularyWord:
             "contribution": self.contribution,
             "activation": self.activation,
             "from": self.source.to_dict(),
+            "coordinate": self.coordinate,
         }
 
 
@@ -90,8 +91,10 @@ class Explanation:
     method: str
     model_hash: str
     dictionary_hash: str
+    certified: bool | None = None
+    """Whether a sufficient reason was proved; None if that was not asked for."""
     sufficient: tuple[str, ...] | None = None
-    """Words that decide the label whatever the others do, proved; None if not asked or not so."""
+    """Words that decide the label whatever the others do."""
     flip: Flip | None = None
 
     @property
@@ -119,14 +122,14 @@ class Explanation:
             "model": self.model_hash,
             "dictionary": self.dictionary_hash,
         }
-        if self.sufficient is not None:
-            found["sufficient"] = list(self.sufficient)
+        if self.certified is not None:
+            found["sufficient"] = None if self.sufficient is None else list(self.sufficient)
         if self.flip is not None:
             found["flip"] = self.flip.to_dict()
         return found
 
     def to_json(self, indent: int | None = None) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     # The display lives in report/, below; it is reached for only when something is shown.
 

@@ -37,7 +37,8 @@ def assert_explanation(
         kept: dict[str, Any] = json.loads(Path(golden).read_text(encoding="utf-8"))
     else:
         kept = dict(golden)
-    found = explain(model, text, kept["label"], kept.get("against")).to_dict()
+    method = kept.get("method", "contributions")
+    found = explain(model, text, kept["label"], kept.get("against"), method=method).to_dict()
     faults = [
         f"{name} is {found[name]!r}, was {kept[name]!r}"
         for name in ("text", "predicted")
@@ -46,9 +47,9 @@ def assert_explanation(
     for name in ("logit", "bias"):
         if not abs(found[name] - kept[name]) <= value_tolerance:
             faults.append(f"{name} is {found[name]:.6g}, was {kept[name]:.6g}")
-    places = {entry["word"]: i for i, entry in enumerate(found["vocabulary"])}
+    places = {_key(entry): i for i, entry in enumerate(found["vocabulary"])}
     for rank, entry in enumerate(kept["vocabulary"][:top]):
-        word, place = entry["word"], places.get(entry["word"])
+        word, place = entry["word"], places.get(_key(entry))
         if place is None:
             faults.append(f"{word!r} no longer contributes, was {entry['contribution']:+.4g}")
             continue
@@ -59,3 +60,8 @@ def assert_explanation(
             faults.append(f"{word!r} gives {now:+.6g}, gave {entry['contribution']:+.6g}")
     if faults:
         raise AssertionError(f"The explanation of {text!r} has changed: {'; '.join(faults)}.")
+
+
+def _key(entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Two coordinates may be shown as the same word."""
+    return entry["word"], entry["coordinate"]

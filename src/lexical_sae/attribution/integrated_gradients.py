@@ -28,9 +28,10 @@ def integrated_gradients(state: CircuitState, classes: int | Sequence[int]) -> T
     several = torch.tensor([classes] if isinstance(classes, int) else list(classes))
     if len(several) and not 0 <= int(several.min()) <= int(several.max()) < head.classes:
         raise ValueError(f"classes is {classes}; expected numbers from 0 to {head.classes - 1}.")
-    share = share_of_path(sum_open_words(open_words, head.W1), head.b1)  # [rows, width]
-    through = head.W1[open_words.word] * share[open_words.row]  # [P, width]
-    found = open_words.value[:, None] * (through @ head.W2[several.to(through.device)].T)
+    with torch.autocast(head.W1.device.type, enabled=False):
+        share = share_of_path(sum_open_words(open_words, head.W1), head.b1)  # [rows, width]
+        through = head.W1[open_words.word] * share[open_words.row]  # [P, width]
+        found = open_words.value[:, None] * (through @ head.W2[several.to(through.device)].T)
     return found[:, 0] if isinstance(classes, int) else found
 
 

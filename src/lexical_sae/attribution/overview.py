@@ -134,19 +134,24 @@ def linear_scorecard(model: LexicalSAE, top: int | None = None) -> list[Scorecar
             "Only a linear head has one scorecard for all texts; for an MLP head see the atlas of "
             "its linear regions (attribution.atlas)."
         )
-    assert model.dictionary is not None
     return [
         Scorecard(
             label,
             float(head.bias[c].detach()),
-            ranked_points(model.dictionary.words, head.weight[:, c].detach().tolist(), top),
+            ranked_points(model, head.weight[:, c].detach().tolist(), top),
         )
         for c, label in enumerate(model.config.labels)
     ]
 
 
 def ranked_points(
-    words: Sequence[str], points: Sequence[float], top: int | None
+    model: LexicalSAE, points: Sequence[float], top: int | None
 ) -> tuple[tuple[str, float], ...]:
-    ranked = sorted(zip(words, points, strict=True), key=lambda pair: (-abs(pair[1]), pair[0]))
+    """(word, points) of every coordinate that is not suppressed, largest first."""
+    assert model.dictionary is not None
+    kept = zip(model.dictionary.words, points, model.lexical.keep.tolist(), strict=True)
+    ranked = sorted(
+        ((word, value) for word, value, is_kept in kept if is_kept),
+        key=lambda pair: (-abs(pair[1]), pair[0]),
+    )
     return tuple(ranked[:top])

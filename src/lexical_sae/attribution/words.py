@@ -126,7 +126,8 @@ def span_contributions(
             )
     parts: list[list[float]] = [[] for _ in spans]
     rest: list[float] = []
-    for (left, right), score in zip(encoded.offsets[row], scores.tolist(), strict=True):
+    for offsets, score in zip(encoded.offsets[row], scores.tolist(), strict=True):
+        left, right = _without_spaces(text, *offsets)
         overlapped = (
             part
             for part, (start, end) in zip(parts, spans, strict=True)
@@ -169,6 +170,10 @@ def explain_model_spans(
 ) -> SpanExplanation:
     """What the words of a text contribute to its label (the predicted one if None), or what the
     caller's character spans do: entities, sentences."""
+    if model.config.task != "classification":
+        raise ValueError(f"This model is for {model.config.task}; spans are explained for texts.")
+    if not text.strip():
+        raise ValueError(f"text is {text!r}; expected a text that is not empty.")
     names = list(model.config.labels)
     if label is not None and label not in names:
         raise ValueError(f"The model has no label {label!r}; expected one of {', '.join(names)}.")

@@ -8,6 +8,7 @@ forms the linear bound that the slopes define and takes its least value over the
 from __future__ import annotations
 
 from fractions import Fraction
+from math import isfinite
 
 import torch
 
@@ -19,8 +20,11 @@ from lexical_sae.model.state import CircuitState
 def check_sufficient_reason(state: CircuitState, row: int, reason: SufficientReason) -> bool:
     """Whether `reason` proves that its words decide row `row` of `state`.
 
-    True only if the exact bound on every margin is above what single precision can round away.
+    True only if the exact bound on every margin is above what single precision can round away, and
+    no claimed margin is above its exact bound (but for the rounding of the search, in fp64).
     """
+    if not (0 <= row < state.open_words.rows and 0 <= reason.winner < state.head.classes):
+        return False
     begin, end = (int(i) for i in state.open_words.offsets[row : row + 2])
     values = [_exact(v) for v in state.open_words.value[begin:end].tolist()]
     words = [int(w) for w in state.open_words.word[begin:end].tolist()]
@@ -29,9 +33,11 @@ def check_sufficient_reason(state: CircuitState, row: int, reason: SufficientRea
         return False  # it names a word that is not open here
     into, inner, out, direct, bias = _head_numbers(state.head, words)
     rivals = [c for c in range(state.head.classes) if c != reason.winner]
-    slopes = [[_exact(a) for a in line] for line in reason.slopes.tolist()]
-    if len(slopes) != len(rivals) or any(len(line) != len(inner) for line in slopes):
+    if reason.slopes.shape != (len(rivals), len(inner)) or len(reason.margin) != len(rivals):
         return False
+    if not all(map(isfinite, (*reason.slopes.ravel().tolist(), *reason.margin))):
+        return False
+    slopes = [[_exact(a) for a in line] for line in reason.slopes.tolist()]
     if any(not 0 <= a <= 1 for line in slopes for a in line):
         return False
     # range of every hidden unit, and its value with only the words that stay
@@ -48,7 +54,7 @@ def check_sufficient_reason(state: CircuitState, row: int, reason: SufficientRea
             else:
                 high[k] += part
     allowance = _rounding_allowance(into, inner, out, direct, bias, values)
-    for rival, line in zip(rivals, slopes, strict=True):
+    for rival, line, claimed in zip(rivals, slopes, reason.margin, strict=True):
         difference = [a - b for a, b in zip(out[reason.winner], out[rival], strict=True)]
         total = bias[reason.winner] - bias[rival]
         for k, (d, a) in enumerate(zip(difference, line, strict=True)):
@@ -63,7 +69,7 @@ def check_sufficient_reason(state: CircuitState, row: int, reason: SufficientRea
                 continue
             own += value * sum((t * w for t, w in zip(through, weights, strict=True)), Fraction(0))
             total += min(own, Fraction(0))
-        if not total > allowance:
+        if not total > allowance or _exact(claimed) > total + allowance / 2**20:
             return False
     return True
 
@@ -113,7 +119,7 @@ def _rounding_allowance(
         )
         size += sum((abs(v * d[c]) for v, d in zip(values, direct, strict=True)), Fraction())
         largest = max(largest, size)
-    # the search demands twice as much to spare, since its own sums round too
+    # the search demands 32 steps more, since its own sums round too
     steps = len(values) + len(inner) + 32
     return largest * steps * Fraction(1, 2**23)
 

@@ -1,8 +1,10 @@
 """What groups of words may carry, and what they do: evidence policies and reason codes.
 
-A group's share is its part of what the open words give a decision: of all contributions in
-absolute value for a limit, which must not be met by cancelling; of the contributions that speak for
-the label for a reason code. Both are exact, since the contributions are.
+What decides is the label's logit against the runner-up's, so contributions are to that
+difference: a word that only pushes the rival down counts. A group's share is its part of them: of
+all in absolute value for a limit, which must not be met by cancelling; of those that speak for
+the label for a reason code. Both are exact, since the contributions are. A word that only
+switches hidden units for other words contributes nothing and is not seen.
 """
 
 from __future__ import annotations
@@ -84,7 +86,7 @@ class Evidence:
     def judge(self, state: CircuitState) -> list[Judgement]:
         """One judgement per row, about its predicted label."""
         open_words = state.open_words
-        contribution = compute_attribution_tensor(state, row_classes=state.predicted).double()
+        contribution = _contrast(state).double()  # [P]
         held = _shares(contribution.abs(), self._limit_members, state)
         spoken = _shares(contribution.clamp(min=0), self._code_members, state)
         return [
@@ -120,6 +122,16 @@ class Judgement:
     def reason(self) -> str:
         """Why the decision abstains; empty if it does not."""
         return "; ".join(str(breach) for breach in self.breaches)
+
+
+def _contrast(state: CircuitState) -> Tensor:
+    """[P]: contributions to the predicted class's logit minus the runner-up's."""
+    predicted = state.predicted
+    own = compute_attribution_tensor(state, row_classes=predicted)
+    if state.head.classes < 2:
+        return own
+    others = state.logits.scatter(-1, predicted.unsqueeze(-1), -torch.inf)
+    return own - compute_attribution_tensor(state, row_classes=others.argmax(-1))
 
 
 def _members(groups: Sequence[WordGroup], coordinates: dict[str, list[int]], size: int) -> Tensor:

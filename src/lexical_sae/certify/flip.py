@@ -19,8 +19,8 @@ class FlipSet:
     """Removing `coordinates` makes `becomes` the decision.
 
     `coordinates` is None if nothing was found; then `impossible` says whether it is proved that no
-    removal can flip the decision. `optimal`: no smaller set flips it. `at_least`: no set of fewer
-    words flips it, as far as is proved.
+    removal can flip the decision, or even make it a tie. `optimal`: no smaller set does.
+    `at_least`: no set of fewer words does, as far as is proved.
     """
 
     coordinates: tuple[int, ...] | None
@@ -45,13 +45,15 @@ def flip_set(
     """The fewest words to remove to change the decision.
 
     Greedy unless `optimal`, which proves the set minimal by integer programming within
-    `time_limit` seconds, or else says that it is not proved. A margin counts as changed when it
-    is below zero by more than single precision can round.
+    `time_limit` seconds, or else says that it is not proved. A set that is given flips the decision
+    by more than single precision can round; a set that comes so close to a tie that rounding
+    decides is neither given nor ruled out, and then nothing is claimed to be proved.
     """
     if not time_limit > 0:
         raise ValueError(f"time_limit is {time_limit}; expected seconds above 0.")
     none_kept = np.zeros(problem.words, dtype=np.bool_)
-    if MarginBounder(problem).bounds(none_kept, -problem.slack).least > -problem.slack:
+    bounds = MarginBounder(problem).bounds(none_kept, problem.slack)
+    if not problem.words or bounds.least > problem.slack:
         return FlipSet(None, None, optimal=False, impossible=True, at_least=0)
     found = greedy_flip(problem)
     if found is not None and len(found) == 1:

@@ -2,8 +2,8 @@
 
 Binary r_j says that word j is removed. A hidden unit that helps the winner only needs h ≥ 0 and
 h ≥ u, since the program wants the winner's margin small; one that helps the rival needs a binary of
-its own, which says whether it is on. The search for a rival only asks for sets smaller than the
-best so far, so that rivals that cannot do better end at once.
+its own, which says whether it is on. The search for a rival only asks for sets no larger than the
+best so far, and the time is divided between the rivals that are left.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ def prove_flip(problem: RowProblem, start: list[int] | None, time_limit: float) 
     deadline = time.monotonic() + time_limit
     best, finished, lowest = start, True, problem.words + 1
     logits = problem.logits(np.ones(problem.words))
-    for rival in sorted(problem.rivals(), key=lambda c: -logits[c]):
-        limit = (len(best) if best is not None else problem.words + 1) - 1
-        answer = _smallest(problem, rival, limit, deadline - time.monotonic())
-        if answer.removed is not None:
+    rivals = sorted(problem.rivals(), key=lambda c: -logits[c])
+    for place, rival in enumerate(rivals):
+        limit = len(best) if best is not None else problem.words
+        seconds = (deadline - time.monotonic()) / (len(rivals) - place)
+        answer = _smallest(problem, rival, limit, seconds)
+        if answer.removed is not None and (best is None or len(answer.removed) < len(best)):
             best = answer.removed
         finished = finished and answer.finished
         lowest = min(lowest, answer.at_least)
@@ -70,13 +72,13 @@ def _smallest(problem: RowProblem, rival: int, limit: int, seconds: float) -> Fl
         options={"time_limit": seconds, "mip_rel_gap": 0.0},
     )
     bound = solved.mip_dual_bound if solved.mip_dual_bound is not None else 0.0
-    at_least = int(np.ceil(bound - 1e-6)) if np.isfinite(bound) else limit + 1
+    at_least = int(np.ceil(bound - 1e-6)) if np.isfinite(bound) else 1
     if solved.status == 2:  # infeasible
         return FlipProof(None, True, limit + 1)
     if solved.x is None:
         return FlipProof(None, False, max(1, at_least))
     removed = _chosen(solved.x[:n])
-    if not flips(problem, removed):  # within the solver's tolerance only
+    if not flips(problem, removed):  # so near to a tie that rounding decides
         return FlipProof(None, False, max(1, at_least))
     return FlipProof(removed, solved.status == 0, max(1, at_least))
 
@@ -120,14 +122,14 @@ def _program(problem: RowProblem, rival: int, limit: int) -> _Program:
         pulled = {j: float(G[j, i]) for j in range(n)}
         rows.append(({**pulled, n + i: 1.0, z: -float(low_b[i])}, float(full_b[i] - low_b[i])))
         rows.append(({n + i: 1.0, z: -float(high_b[i])}, 0.0))
-    # margin = Σ_on d·u + Σ_bent d·h + Σ_j (1 − r_j)·e_j + b. Half the slack is asked for: what is
-    # found is checked against all of it, and nothing that has all of it can be missed.
+    # margin = Σ_on d·u + Σ_bent d·h + Σ_j (1 − r_j)·e_j + b. More than the slack is let in, so that
+    # what is ruled out cannot even come to a tie; what is found is checked.
     e = problem.D[:, problem.winner] - problem.D[:, rival]  # [n]
     constant = problem.b2[problem.winner] - problem.b2[rival] + e.sum() + d[on] @ full[on]
     per_word = -(problem.G[:, on] @ d[on] + e) / problem.size  # [n]
     margin = {j: float(per_word[j]) for j in range(n)}
     margin |= {n + i: float(weight[i]) for i in range(m)}
-    rows.append((margin, -(0.5 * problem.slack + float(constant)) / problem.size))
+    rows.append((margin, (1.5 * problem.slack - float(constant)) / problem.size))
     rows.append(({j: 1.0 for j in range(n)}, float(limit)))
     size = n + m + len(against)
     kind = np.concatenate([np.ones(n), np.zeros(m), np.ones(len(against))])

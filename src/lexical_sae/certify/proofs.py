@@ -59,7 +59,8 @@ def _with_proofs(
         return explanation
     problem = row_problem(batch.state, row)
     if certify:
-        explanation = replace(explanation, sufficient=_sufficient(model, problem))
+        words = _sufficient(model, problem)
+        explanation = replace(explanation, certified=words is not None, sufficient=words)
     if flip:
         explanation = replace(explanation, flip=_flip(model, problem, optimal, limit))
     return explanation

@@ -53,7 +53,7 @@ class RowProblem:
         """More than any logit can be, for any x: what rounding is relative to."""
         hidden = np.abs(self.G).sum(0) + np.abs(self.b1)  # [K]
         size = np.abs(self.W2) @ hidden + np.abs(self.D).sum(0) + np.abs(self.b2)  # [C]
-        return float(size.max())
+        return float(size.max()) or 1.0  # all zero: any scale will do
 
     @property
     def slack(self) -> float:

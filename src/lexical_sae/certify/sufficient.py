@@ -30,6 +30,7 @@ class SufficientReason:
             "winner": self.winner,
             "margin": list(self.margin),
             "slopes": self.slopes.tolist(),
+            "shape": list(self.slopes.shape),
         }
 
     @classmethod
@@ -38,13 +39,13 @@ class SufficientReason:
             coordinates=tuple(found["coordinates"]),
             winner=int(found["winner"]),
             margin=tuple(found["margin"]),
-            slopes=np.array(found["slopes"], dtype=np.float64).reshape(len(found["margin"]), -1),
+            slopes=np.array(found["slopes"], dtype=np.float64).reshape(found["shape"]),
         )
 
 
 def sufficient_reason(problem: RowProblem) -> SufficientReason | None:
-    """A set from which no word can be dropped without losing the proof; None if not even all open
-    words prove the decision, because its margin is within the rounding of single precision.
+    """A set from which no single word can be dropped without losing this proof; None if not even
+    all open words prove the decision, because its margin is within what single precision rounds.
 
     Words are added by what they give the winner over the runner-up until the bound holds, then
     dropped one by one, weakest first, wherever it still holds.
@@ -63,11 +64,14 @@ def sufficient_reason(problem: RowProblem) -> SufficientReason | None:
         return None
     chosen = list(order[:size])
     proof = certified(order[:size])
-    for word in reversed(order[:size]):
-        without = [j for j in chosen if j != word]
-        found = certified(np.array(without, dtype=np.int64))
-        if found is not None:
-            chosen, proof = without, found
+    before = None
+    while before != len(chosen):  # a bound may hold for a set and not for a larger one
+        before = len(chosen)
+        for word in list(reversed(chosen)):
+            without = [j for j in chosen if j != word]
+            found = certified(np.array(without, dtype=np.int64))
+            if found is not None:
+                chosen, proof = without, found
     assert proof is not None
     return SufficientReason(
         coordinates=tuple(problem.coordinates[j] for j in chosen),

@@ -53,9 +53,9 @@ def _report(found: ModelDiff, top: int) -> None:
         f"{100 * found.mean_moved:.1f} % of the reasons moved (sums off by {residual:.0e} at most)"
     )
     plain("")
-    plain("words, mean size of their contribution per text:")
+    plain("words, mean contribution to the label before and after, and how far it moved:")
     for word in found.words[:top]:
-        plain(f"  {word.before:8.4f} → {word.after:7.4f}  {word.change:+.4f}  {word.word}")
+        plain(f"  {word.before:+.4f} → {word.after:+.4f}  {word.moved:.4f}  {word.word}")
     plain("")
     plain("texts whose reasons moved most:")
     for text in sorted(found.texts, key=lambda text: -text.moved)[: min(top, 3)]:
@@ -64,5 +64,5 @@ def _report(found: ModelDiff, top: int) -> None:
             verdict += f" → {text.predicted_after}"
         plain(f"  {text.text}")
         plain(f"  {verdict}, logit {text.logit_change:+.3f}, {100 * text.moved:.1f} % moved")
-        for word in text.words[:5]:
-            plain(f"    {word.before:+.3f} → {word.after:+.3f}  {word.word}")
+        for change in text.words[:5]:
+            plain(f"    {change.before:+.3f} → {change.after:+.3f}  {change.word}")

@@ -63,7 +63,7 @@ def _article(explanation: Explanation) -> str:
         residual=f"{explanation.residual:.0e}",
         probabilities=[(name, f"{100 * p:.1f} %") for name, p in ranked[:LABELS]],
         hidden_labels=max(0, len(ranked) - LABELS),
-        sufficient=sufficient_line(explanation) if explanation.sufficient is not None else "",
+        sufficient=sufficient_line(explanation) if explanation.certified is not None else "",
         flip=flip_line(explanation.flip) if explanation.flip is not None else "",
     )
 

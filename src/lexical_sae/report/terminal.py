@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -18,7 +19,7 @@ FOR, AGAINST = "green", "red"
 def coloured(text: str, words: Sequence[SpanScore]) -> Text:
     """The text: words that speak for the label in green, against it in red and underlined, strong
     ones bold."""
-    shown = Text(text)
+    shown = Text(visible(text))
     strongest = max((abs(word.score) for word in words), default=0.0)
     for word in words:
         share = abs(word.score) / strongest if strongest else 0.0
@@ -37,7 +38,7 @@ def show_explanation(explanation: Explanation, top: int = 6) -> Group:
     ]
     what = "the logit" if explanation.against is None else "the difference of the logits"
     parts.append(Text(f"= {explanation.logit:.4f}, {what} (off by {explanation.residual:.0e})"))
-    if explanation.sufficient is not None:
+    if explanation.certified is not None:
         parts.append(Text(sufficient_line(explanation)))
     if explanation.flip is not None:
         parts.append(Text(flip_line(explanation.flip)))
@@ -62,7 +63,7 @@ def _table(explanation: Explanation, top: int) -> Table:
         table.add_row(
             Text(f"{word.contribution:+.2f}", style=FOR if word.contribution > 0 else AGAINST),
             Text(word.word),
-            Text(f"opened by “{word.source.text}”", style="dim"),
+            Text(f"opened by “{visible(word.source.text)}”", style="dim"),
         )
     others = explanation.vocabulary[top:]
     if others:
@@ -73,7 +74,17 @@ def _table(explanation: Explanation, top: int) -> Table:
     return table
 
 
+def visible(text: str) -> str:
+    """Control characters as one visible character each: a text must not steer the terminal, and
+    the places of its words stay where they are."""
+    return "".join(
+        "\ufffd" if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text
+    )
+
+
 def sufficient_line(explanation: Explanation) -> str:
+    if not explanation.certified:
+        return "not proved: the decision is within what single precision can round"
     words = explanation.sufficient or ()
     if not words:
         return f"proved: {explanation.predicted}, whatever the open words do"
