@@ -33,7 +33,8 @@ def classifier(backbone: str, **changes: Any) -> LexicalClassifier:
         "batch_size": 8,
         "target_words": 4,
         "learning_rate": 3e-3,
-        "settings": {"start_words": 16},
+        # this backbone is not pretrained: its words mean nothing that would be worth keeping
+        "settings": {"start_words": 16, "dictionary_rate_factor": 1, "anchor": None},
     }
     return LexicalClassifier(**{**chosen, **changes})
 

@@ -25,6 +25,8 @@ SETTINGS = {
     "sharpness": "{}",
     "frequency": "{}",
     "content": "{}",
+    "model.positions": "words",
+    "dictionary_rate_factor": 1,
     "weighting": "uncertainty",
 }
 COMPARED = ("loss", "ce", "open_words", "completeness", "separation", "sparsity", "anchor")

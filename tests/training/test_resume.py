@@ -21,6 +21,8 @@ EVERYTHING: dict[str, Any] = {
     "frequency": {},
     "anchor": {},
     "content": {},
+    "model": {"positions": "words"},
+    "dictionary_rate_factor": 1,
     "weighting": "uncertainty",
     "weight_average": 0.9,
     "gradient_centralisation": True,
@@ -71,7 +73,12 @@ CASES = {
     "attention and accumulation": {
         **EVERYTHING,
         "gradient_accumulation_steps": 2,
-        "model": {"pooling": "attention", "gate": "jump", "hidden_bias": True},
+        "model": {
+            "pooling": "attention",
+            "gate": "jump",
+            "hidden_bias": True,
+            "positions": "words",
+        },
     },
 }
 

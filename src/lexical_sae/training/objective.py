@@ -185,11 +185,13 @@ class Objective(nn.Module):
             return df_flops(open_words, self.rates.rate)
         if form == "gate":
             return gate_sparsity(open_words, self._theta(), lexical.width)
+        # the running mean lags: without a look at this batch it goes on closing words until none
+        # is left, and what is closed has no gradient to open again
+        live = mean_over_processes(open_words.counts().float().mean())
+        number = min(self._open_ema(), float(live))
         if form == "target_l0":
-            return target_l0(
-                open_words, self._theta(), lexical.width, self._open_ema(), self.density.aim
-            )
-        return target_l1(open_words, self._open_ema(), self.density.aim)
+            return target_l0(open_words, self._theta(), lexical.width, number, self.density.aim)
+        return target_l1(open_words, number, self.density.aim)
 
     def _theta(self) -> Tensor:
         return nonnegative_threshold(self._lexical[0].threshold)

@@ -1,6 +1,6 @@
 """Sparsity with a target: silent once few enough words are open, and pressing in proportion before.
 
-value = e · surrogate / surrogate.detach(), e = max(0, log(open_ema / target)). So what is logged is
+value = e · surrogate / surrogate.detach(), e = max(0, log(number / target)). So what is logged is
 the excess e itself, whatever the scale of the activations, and the gradient is e · ∇ log surrogate.
 At or below the target both are exactly 0: nothing goes on closing words that the user asked for.
 """
@@ -17,26 +17,26 @@ from lexical_sae.training.losses.rows import FLOOR, row_mean, row_sum, soft_coun
 
 
 def target_l1(
-    open_words: OpenWords, open_ema: float, target: float, rows: Tensor | None = None
+    open_words: OpenWords, number: float, target: float, rows: Tensor | None = None
 ) -> Tensor:
-    """Presses on the mean over rows of Σ s; `open_ema`: running mean number of open words."""
-    return _pressed(row_sum(open_words.value, open_words), open_ema, target, rows)
+    """Presses on the mean over rows of Σ s; `number`: open words per text."""
+    return _pressed(row_sum(open_words.value, open_words), number, target, rows)
 
 
 def target_l0(
     open_words: OpenWords,
     theta: Tensor,
     width: Tensor | float,
-    open_ema: float,
+    number: float,
     target: float,
     rows: Tensor | None = None,
 ) -> Tensor:
     """Presses on the mean over rows of Σ σ((z − θ)/width) over the stored pairs: on z and θ [V]."""
-    return _pressed(soft_count(open_words, theta, width), open_ema, target, rows)
+    return _pressed(soft_count(open_words, theta, width), number, target, rows)
 
 
-def _pressed(per_row: Tensor, open_ema: float, target: float, rows: Tensor | None) -> Tensor:
-    excess = math.log(max(open_ema, target) / target)
+def _pressed(per_row: Tensor, number: float, target: float, rows: Tensor | None) -> Tensor:
+    excess = math.log(max(number, target) / target)
     # of the whole batch: the gradient of its logarithm is not a mean over processes
     surrogate = mean_over_processes(row_mean(per_row, rows))
     # the floor bounds the gradient where activations have shrunk to nothing
