@@ -111,7 +111,9 @@ class PlainObjective(Objective):
             values["separation"] = self._separation(size, predicted, settings.separation.margin)
             self._move_centroids(size.detach(), predicted)
         if settings.sparsity is not None:
-            excess = math.log(max(1.0, (self.density.open_words or 0.0) / self.density.aim))
+            live = float((s > 0).sum(-1).double().mean())
+            number = min(self.density.open_words or 0.0, live)
+            excess = math.log(max(1.0, number / self.density.aim))
             L1 = s.sum(-1).mean()
             values["sparsity"] = excess * L1 / L1.detach().clamp(min=FLOOR)
         total = size.sum(-1).clamp(min=FLOOR)  # [B]
