@@ -75,8 +75,8 @@ def explain(
                 out.print(explanation)
     if html is not None:
         _write_page(made, html)
-        number = "1 explanation" if len(made) == 1 else f"{len(made):,} explanations"
-        plain(f"{number} written to {html}")
+        what = "1 explanation" if len(made) == 1 else f"{len(made):,} explanations"
+        plain(f"{what} written to {html}")
 
 
 def _texts(texts: list[str] | None, input: Path | None, column: str | None) -> list[str]:
