@@ -15,9 +15,7 @@ from typing import Any
 SMOOTHING = 0.9  # of the running mean of open words
 RAMP = 0.6  # share of the circuit phase after which the target is wanted in full
 GAIN = 0.1  # change of log pressure per step at e times the wanted number
-# What log pressure has on top at e times the wanted number. It goes as the number comes down; with
-# the slow part alone the number falls far below the target before the pressure has eased.
-PROPORTIONAL = 2.0
+DAMPING = 2.0  # and per step in which the number falls e-fold: else it falls far below the target
 AIM = 0.9  # of the wanted number: the term is 0 below it, so the mean settles just under the target
 
 
@@ -28,17 +26,13 @@ class DensityControl:
         self.target = target_words
         self.start = max(start_words, target_words)
         self.open_words: float | None = None
+        self.before: float | None = None  # open words at the step before
         self.log_pressure = math.log(pressure)
         self.progress = 0.0  # of the circuit phase, 0 to 1
 
     @property
     def pressure(self) -> float:
-        return math.exp(self.log_pressure + PROPORTIONAL * self._excess())
-
-    def _excess(self) -> float:
-        """log(open / aim), at most 1 either way."""
-        now = max(self.open_words or 0.0, 1e-3)
-        return max(-1.0, min(1.0, math.log(now / self.aim)))
+        return math.exp(self.log_pressure)
 
     @property
     def wanted(self) -> float:
@@ -51,7 +45,7 @@ class DensityControl:
 
     def observe(self, open_words: float) -> None:
         """The mean of one step, over all processes."""
-        before = self.open_words
+        self.before = before = self.open_words
         kept = open_words if before is None else SMOOTHING * before
         self.open_words = kept if before is None else kept + (1 - SMOOTHING) * open_words
 
@@ -63,13 +57,18 @@ class DensityControl:
     def update(self, progress: float) -> None:
         """One step of the pressure in the circuit phase."""
         self.progress = progress
-        moved = self.log_pressure + GAIN * self._excess()
+        now = max(self.open_words or 0.0, 1e-3)
+        before = now if self.before is None else max(self.before, 1e-3)
+        excess = max(-1.0, min(1.0, math.log(now / self.aim)))
+        falling = min(0.0, math.log(now / before))
+        moved = self.log_pressure + GAIN * excess + DAMPING * falling
         self.log_pressure = max(-12.0, min(6.0, moved))
 
     def state_dict(self) -> dict[str, Any]:
         return {
             "start": self.start,
             "open_words": self.open_words,
+            "before": self.before,
             "log_pressure": self.log_pressure,
             "progress": self.progress,
         }
@@ -77,5 +76,6 @@ class DensityControl:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.start = state["start"]
         self.open_words = state["open_words"]
+        self.before = state["before"]
         self.log_pressure = state["log_pressure"]
         self.progress = state["progress"]
