@@ -22,6 +22,7 @@ test-slow: $(VENV)/.test-installed
 bench: $(VENV)/.bench-installed
 	$(BIN)/python -m benchmarks.lexical_head --json
 	$(BIN)/python -m benchmarks.train_step --json
+	$(BIN)/python -m benchmarks.explain --json
 
 format: $(VENV)/.test-installed
 	$(BIN)/ruff format .

@@ -33,6 +33,7 @@ from lexical_sae.certify.check import check_sufficient_reason
 from lexical_sae.certify.flip import flip_set
 from lexical_sae.certify.row_problem import row_problem
 from lexical_sae.certify.sufficient import sufficient_reason
+from lexical_sae.commands.demo import demo
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.predicting import predict_texts
@@ -179,9 +180,10 @@ def main() -> None:
     parser.add_argument("--peer-texts", type=int, default=10, help="texts that the peers explain")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     chosen = parser.parse_args()
-    if not chosen.run.exists():
-        parser.error(f"{chosen.run} was not found; run `make demo` first or give --run")
     console = Console(stderr=True)
+    if not chosen.run.exists():
+        console.print(f"{chosen.run} was not found; training the demo's model into it")
+        demo(chosen.run)
     model = load_run(chosen.run)
     texts = load_splits("movie_snippets")["test"].texts
     texts = texts[:: max(1, len(texts) // chosen.texts)][: chosen.texts]

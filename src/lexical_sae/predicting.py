@@ -70,13 +70,12 @@ def predict_texts(
     import torch
 
     from lexical_sae.model.mode import in_mode
-    from lexical_sae.text.tokenise import check_texts
+    from lexical_sae.model.precision import check_finite
+    from lexical_sae.text.tokenise import check_not_blank, check_texts
 
     _check_model(model, batch_size)
     check_texts(texts)
-    for index, text in enumerate(texts):
-        if not text.strip():
-            raise ValueError(f"texts[{index}] is {text!r}; expected a text that is not empty.")
+    check_not_blank(texts)
     logits = np.empty((len(texts), len(model.config.labels)), dtype=np.float64)
     open_words = np.empty(len(texts), dtype=np.int64)
     truncated = np.empty(len(texts), dtype=np.bool_)
@@ -88,16 +87,12 @@ def predict_texts(
             part = order[start : start + batch_size]
             encoded = model.encode([texts[i] for i in part])
             state = model.classify(**encoded.model_inputs())
+            check_finite(state.logits)
             logits[part] = state.logits.double().cpu().numpy()
             open_words[part] = state.open_words.counts().cpu().numpy()
             truncated[part] = encoded.truncated
             if evidence is not None:
                 judged.update(zip(part, evidence.judge(state), strict=True))
-    if not np.isfinite(logits).all():
-        raise ValueError(
-            "The model's logits are not all finite numbers, so its weights are damaged; train it "
-            "again or restore the original files."
-        )
     exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
     names = model.config.labels
     return Predictions(

@@ -15,7 +15,9 @@ from lexical_sae.training.accuracy_bound import AccuracyBound
 from lexical_sae.training.batch_size import choose_batch_size
 from lexical_sae.training.batching import Collate, EncodedTexts, LengthBuckets
 from lexical_sae.training.density import AIM, DensityControl
-from tests.tiny import tiny_model
+from lexical_sae.training.objective import Batch, Objective
+from lexical_sae.training.settings import Settings
+from tests.tiny import TEXTS, tiny_model
 
 
 def test_wanted_words_fall_geometrically_to_the_target() -> None:
@@ -51,6 +53,17 @@ def test_pressure_rises_above_the_target_and_falls_below() -> None:
         density.observe(1)
     density.update(1.0)
     assert density.pressure < risen
+
+
+def test_pressure_eases_while_the_number_falls() -> None:
+    """At the same number above the target: less after a fall than after standing still."""
+    falling, still = (DensityControl(target_words=10, start_words=10) for _ in range(2))
+    for control, numbers in ((falling, (200, 100)), (still, (190, 190))):
+        for number in numbers:
+            control.observe(number)
+        control.update(1.0)
+    assert falling.open_words == pytest.approx(still.open_words)
+    assert falling.pressure < still.pressure
 
 
 def test_it_brings_a_response_to_the_target() -> None:
@@ -150,3 +163,30 @@ def test_the_batch_size_follows_the_memory() -> None:
     assert choose_batch_size(model, 24, 12, free=2 * need[32]) == 32
     assert choose_batch_size(model, 24, 12, free=2 * need[8]) in (8, 16)
     assert choose_batch_size(model, 24, 12, free=0) == 1
+
+
+@pytest.mark.parametrize("form", ["target_l1", "target_l0"])
+def test_a_batch_with_few_open_words_is_not_pressed_by_a_mean_that_lags(form: str) -> None:
+    """Else the last word closes while the running mean still says that many are open."""
+    wanted = Settings.model_validate({"sparsity": {"form": form}, "target_words": 5})
+    model = tiny_model("bert")
+    objective = Objective(wanted, model.lexical, 3, steps_per_epoch=10, steps=100)
+    objective.step = objective.warmup_steps
+    objective.geco.start(bound=0.5)
+    inputs = model.encode(TEXTS[:8]).model_inputs()
+
+    def open_words_and_term() -> tuple[float, float]:
+        objective.density.open_words = 400.0
+        objective.density.progress = 1.0
+        state = model.classify(**inputs)
+        objective(state, Batch(torch.zeros(8, dtype=torch.long), torch.arange(8)))
+        term = objective.finish_step()["sparsity"]
+        return float(state.open_words.counts().float().mean()), term
+
+    many, term = open_words_and_term()
+    assert many > 5
+    assert term > 0
+    model.suppress(range(4, len(model.dictionary)))
+    few, term = open_words_and_term()
+    assert 0 < few < 4.5
+    assert term == 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lexical_sae.attribution.overview import Scorecard, ranked_points
 from lexical_sae.model.heads import MLPHead
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 REGIONS = 3
 POINTS = 20
+Mask = tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,6 @@ class Atlas:
         }
 
 
-@torch.no_grad()
 def linear_regions(
     model: LexicalSAE,
     states: Iterable[CircuitState],
@@ -64,14 +64,30 @@ def linear_regions(
     top: int | None = POINTS,
 ) -> Atlas:
     """The atlas over the texts of `states`; `top` words per scorecard, all of them if None."""
-    head = model.head
-    if not isinstance(head, MLPHead):
-        raise ValueError("Only an MLP head has regions; a linear head has one scorecard.")
+    counted: Counter[Mask] = Counter()
+    for state in states:
+        counted.update(region_masks(state))
+    return atlas_of_masks(model, counted, regions=regions, top=top)
+
+
+@torch.no_grad()
+def region_masks(state: CircuitState) -> list[Mask]:
+    """The hidden units that are on, for each row."""
+    head = _mlp(state.head)
+    return [tuple(row) for row in (head.hidden(state.open_words) > 0).tolist()]
+
+
+def atlas_of_masks(
+    model: LexicalSAE,
+    counted: Counter[Mask],
+    *,
+    regions: int = REGIONS,
+    top: int | None = POINTS,
+) -> Atlas:
+    """The atlas of masks that were counted batch by batch."""
+    _mlp(model.head)
     if regions < 1:
         raise ValueError(f"regions is {regions}; expected at least 1.")
-    counted: Counter[tuple[bool, ...]] = Counter()
-    for state in states:
-        counted.update(tuple(row) for row in (head.hidden(state.open_words) > 0).tolist())
     total = sum(counted.values())
     if not total:
         raise ValueError("There are no texts; expected at least one.")
@@ -94,8 +110,7 @@ def linear_regions(
 @torch.no_grad()
 def region_scorecards(model: LexicalSAE, mask: Tensor, top: int | None) -> tuple[Scorecard, ...]:
     """One per label, for the hidden units [width] that are on."""
-    head = model.head
-    assert isinstance(head, MLPHead)
+    head = _mlp(model.head)
     on = mask.to(head.W2.device, head.W2.dtype)
     points = head.W1 @ (head.W2 * on).T  # [V, C]
     bias = head.b2 if head.b1 is None else head.b2 + (head.W2 * on) @ head.b1
@@ -107,3 +122,9 @@ def region_scorecards(model: LexicalSAE, mask: Tensor, top: int | None) -> tuple
         )
         for c, label in enumerate(model.config.labels)
     )
+
+
+def _mlp(head: nn.Module) -> MLPHead:
+    if not isinstance(head, MLPHead):
+        raise ValueError("Only an MLP head has regions; a linear head has one scorecard.")
+    return head

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,11 +12,19 @@ from torch import Tensor
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.attribution.explanation import Explanation, Place, VocabularyWord
 from lexical_sae.attribution.integrated_gradients import baseline_logits, integrated_gradients
-from lexical_sae.attribution.words import SpanScore, input_words, joined_spans
+from lexical_sae.attribution.requests import check_request, class_of
+from lexical_sae.attribution.words import (
+    SpanScore,
+    input_words,
+    joined_spans,
+    position_contributions,
+    score_words,
+)
 from lexical_sae.model.fingerprint import model_hash
 from lexical_sae.model.mode import in_mode
+from lexical_sae.model.precision import check_finite
 from lexical_sae.model.state import CircuitState
-from lexical_sae.text.tokenise import Encoded, check_texts
+from lexical_sae.text.tokenise import Encoded
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
@@ -85,25 +92,20 @@ def explained_batches(
     batch_size: int = BATCH,
 ) -> Iterator[ExplainedBatch]:
     """Batches of texts of like length, the longest first."""
-    check_texts(texts)
+    check_request(model, texts)
     several = [label] * len(texts) if label is None or isinstance(label, str) else list(label)
     if len(several) != len(texts):
         raise ValueError(
             f"There are {len(several)} labels for {len(texts)} texts; expected one each."
         )
-    wanted = [_class_of(model, name) for name in several]
-    rival = _class_of(model, against)
+    wanted = [class_of(model, name) for name in several]
+    rival = class_of(model, against)
     if rival is not None and rival in wanted:
         raise ValueError(f"label and against are both {against!r}; expected two different labels.")
     if method not in METHODS:
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
-    if model.config.task != "classification":
-        raise ValueError(f"This model is for {model.config.task}; explain reads classifiers.")
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; expected at least 1.")
-    for index, text in enumerate(texts):
-        if not text.strip():
-            raise ValueError(f"texts[{index}] is {text!r}; expected a text that is not empty.")
     identity = model_hash(model), _dictionary_hash(model)
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     for start in range(0, len(order), batch_size):
@@ -114,18 +116,6 @@ def explained_batches(
         labels = [wanted[i] for i in part]
         made = _explanations(model, encoded, state, labels, rival, method, identity)
         yield ExplainedBatch(tuple(part), tuple(made), state)
-
-
-def _class_of(model: LexicalSAE, label: str | None) -> int | None:
-    names = list(model.config.labels)
-    if label is None:
-        return None
-    if label not in names:
-        near = difflib.get_close_matches(str(label), names, n=1)
-        known = ", ".join(names[:20])
-        advice = f"did you mean {near[0]!r}?" if near else f"expected one of {known}."
-        raise ValueError(f"The model has no label {label!r}; {advice}")
-    return names.index(label)
 
 
 def _explanations(
@@ -146,24 +136,20 @@ def _explanations(
         others = state.logits.clone()
         others[:, rival] = -torch.inf
         label = torch.where(label == rival, others.argmax(-1), label)
-    against = None if rival is None else torch.full_like(predicted, rival)
     score = _score(state, label, method)
     bias, logit = _bias(state, label, method), _at(state.logits, label)
-    if against is not None:
+    if rival is not None:
+        against = torch.full_like(predicted, rival)
         score = score - _score(state, against, method)
         bias = bias - _bias(state, against, method)
         logit = logit - _at(state.logits, against)
-    if not bool(torch.isfinite(state.logits).all()):
-        raise ValueError(
-            "The model's logits are not all finite numbers, so its weights are damaged; train it "
-            "again or restore the original files."
-        )
+    check_finite(state.logits)
     probabilities = state.logits.double().softmax(-1).tolist()
     offsets = state.open_words.offsets.tolist()
-    lists = _PairLists.of(state, score)
+    numbers = _Numbers.of(state, score, encoded.input_ids.shape[1])
     for row, (b, z) in enumerate(zip(bias.tolist(), logit.tolist(), strict=True)):
         pairs = range(offsets[row], offsets[row + 1])
-        vocabulary, words = _views(model, encoded, row, lists, pairs)
+        vocabulary, words = _views(model, encoded, row, numbers, pairs)
         yield Explanation(
             text=encoded.texts[row],
             label=names[int(label[row])],
@@ -183,40 +169,29 @@ def _explanations(
 
 
 @dataclass(frozen=True, eq=False)
-class _PairLists:
+class _Numbers:
     """The open words of a batch as Python numbers, moved over in one go."""
 
     word: list[int]
     value: list[float]
     score: list[float]
     position: list[int]
-    sources: list[list[tuple[int, float]]] | None  # (position, share) if several open a word
+    by_position: list[list[float]]  # [B][L]
 
     @classmethod
-    def of(cls, state: CircuitState, score: Tensor) -> _PairLists:
+    def of(cls, state: CircuitState, score: Tensor, length: int) -> _Numbers:
         open_words = state.open_words
-        sources: list[list[tuple[int, float]]] | None = None
-        if len(open_words.sources.pair) != len(open_words):
-            sources = [[] for _ in range(len(open_words))]
-            share = open_words.sources.value / open_words.value[open_words.sources.pair]
-            for pair, position, part in zip(
-                open_words.sources.pair.tolist(),
-                open_words.sources.position.tolist(),
-                share.tolist(),
-                strict=True,
-            ):
-                sources[pair].append((position, part))
         return cls(
             open_words.word.tolist(),
             open_words.value.tolist(),
             score.tolist(),
             open_words.position.tolist(),
-            sources,
+            position_contributions(state, score, length).tolist(),
         )
 
 
 def _views(
-    model: LexicalSAE, encoded: Encoded, row: int, lists: _PairLists, pairs: range
+    model: LexicalSAE, encoded: Encoded, row: int, numbers: _Numbers, pairs: range
 ) -> tuple[tuple[VocabularyWord, ...], list[SpanScore]]:
     """The vocabulary view, largest first, and the word view, in the order of the text."""
     assert model.dictionary is not None
@@ -224,26 +199,19 @@ def _views(
     here = input_words(encoded, row)
     at = {position: i for i, word in enumerate(here) for position in word.positions}
     places: dict[int, Place] = {}
-    totals = [0.0] * len(here)
     vocabulary = []
     for p in pairs:
-        score = lists.score[p]
+        score = numbers.score[p]
         if score == 0.0:
             continue
-        coordinate, i = lists.word[p], at[lists.position[p]]
+        coordinate, i = numbers.word[p], at[numbers.position[p]]
         if i not in places:
             places[i] = Place(here[i].text, here[i].start, here[i].end)
         vocabulary.append(
-            VocabularyWord(names[coordinate], score, lists.value[p], places[i], coordinate)
+            VocabularyWord(names[coordinate], score, numbers.value[p], places[i], coordinate)
         )
-        if lists.sources is None:
-            totals[i] += score
-        else:
-            for position, share in lists.sources[p]:
-                totals[at[position]] += score * share
     vocabulary.sort(key=lambda entry: -abs(entry.contribution))
-    words = [SpanScore(w.text, w.start, w.end, t) for w, t in zip(here, totals, strict=True)]
-    return tuple(vocabulary), words
+    return tuple(vocabulary), score_words(here, numbers.by_position[row])
 
 
 def _score(state: CircuitState, label: Tensor, method: str) -> Tensor:

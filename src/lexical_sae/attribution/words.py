@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.attribution.requests import check_request, class_of
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.state import CircuitState
 from lexical_sae.text.tokenise import Encoded
@@ -95,14 +96,20 @@ def aggregate_subword_attributions(
     `sum` preserves the total; `max_abs` takes each word's largest token, with its sign, and
     shows peaks that a sum would cancel, so it does not add up.
     """
-    if method not in METHODS:
-        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
-    values = scores.tolist()
-    found = []
-    for word in input_words(encoded, row):
-        score = _together([values[p] for p in word.positions], method)
-        found.append(SpanScore(word.text, word.start, word.end, score))
-    return found
+    _check_method(method)
+    return score_words(input_words(encoded, row), scores.tolist(), method)
+
+
+def score_words(
+    words: Sequence[InputWord], scores: Sequence[float], method: str = "sum"
+) -> list[SpanScore]:
+    """Each word's score from those of its tokens; scores [L]."""
+    return [
+        SpanScore(
+            word.text, word.start, word.end, _together([scores[p] for p in word.positions], method)
+        )
+        for word in words
+    ]
 
 
 def span_contributions(
@@ -116,8 +123,7 @@ def span_contributions(
 
     A token belongs to the first span that it overlaps, so that nothing is counted twice.
     """
-    if method not in METHODS:
-        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
+    _check_method(method)
     text = encoded.texts[row]
     for start, end in spans:
         if not 0 <= start < end <= len(text):
@@ -139,6 +145,11 @@ def span_contributions(
         for (start, end), part in zip(spans, parts, strict=True)
     ]
     return found, _together(rest, method)
+
+
+def _check_method(method: str) -> None:
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
 
 
 def _together(parts: Sequence[float], method: str) -> float:
@@ -170,17 +181,12 @@ def explain_model_spans(
 ) -> SpanExplanation:
     """What the words of a text contribute to its label (the predicted one if None), or what the
     caller's character spans do: entities, sentences."""
-    if model.config.task != "classification":
-        raise ValueError(f"This model is for {model.config.task}; spans are explained for texts.")
-    if not text.strip():
-        raise ValueError(f"text is {text!r}; expected a text that is not empty.")
-    names = list(model.config.labels)
-    if label is not None and label not in names:
-        raise ValueError(f"The model has no label {label!r}; expected one of {', '.join(names)}.")
+    check_request(model, [text])
+    names, wanted = list(model.config.labels), class_of(model, label)
     with in_mode(model, training=False):
         encoded = model.encode([text])
         state = model.classify(**encoded.model_inputs())
-    index = int(state.predicted[0]) if label is None else names.index(label)
+    index = int(state.predicted[0]) if wanted is None else wanted
     attribution = compute_attribution_tensor(state, index)
     scores = position_contributions(state, attribution, encoded.input_ids.shape[1])[0]
     rest = 0.0

@@ -62,7 +62,7 @@ class MarginBounder:
         for turn in range(_ROUNDS):
             margin, worst = self._linear(slopes, helps, base, low, high, constant, free)
             best = _tighter(best, MarginBounds(margin, slopes))
-            if best.least > enough or not len(margin):
+            if best.least > enough or turn == _ROUNDS - 1:
                 break
             # the best answer to the worst case found, mixed into what was tried before
             u = base + worst @ G[free]  # [R, K]

@@ -30,7 +30,6 @@ class WordGroup:
     name: str
     words: tuple[str, ...]
     share: float = 1.0
-    description: str = ""
 
 
 @dataclass(frozen=True)

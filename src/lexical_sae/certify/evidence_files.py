@@ -22,7 +22,7 @@ from lexical_sae.text.yaml_text import read_yaml
 def load_policy(path: str | Path) -> tuple[WordGroup, ...]:
     """The limits of a policy file: words or groups that may not carry more than a share."""
     return tuple(
-        WordGroup(name, _words(group, where), _share(group, where), _text(group, where))
+        WordGroup(name, _words(group, where), _share(group, where))
         for name, group, where in _groups(Path(path), "limits", ("words", "share", "description"))
     )
 
@@ -30,7 +30,7 @@ def load_policy(path: str | Path) -> tuple[WordGroup, ...]:
 def load_codes(path: str | Path) -> tuple[WordGroup, ...]:
     """The reason codes of a file. No word may have two codes: shares would count it twice."""
     found = tuple(
-        WordGroup(name, _words(group, where), description=_text(group, where))
+        WordGroup(name, _words(group, where))
         for name, group, where in _groups(Path(path), "codes", ("words", "description"))
     )
     owner: dict[str, str] = {}
@@ -66,6 +66,7 @@ def _groups(
         if not isinstance(group, dict):
             raise ValueError(f"{where} is no mapping; expected {', '.join(keys)} below it.")
         _known(group, keys, where)
+        _check_description(group, where)
         yield str(name), group, where
 
 
@@ -94,8 +95,8 @@ def _share(group: dict[str, Any], where: str) -> float:
     return float(share)
 
 
-def _text(group: dict[str, Any], where: str) -> str:
+def _check_description(group: dict[str, Any], where: str) -> None:
+    """For those who read the file; nothing else uses it."""
     text = group.get("description", "")
     if not isinstance(text, str):
         raise ValueError(f"{where}: description is {text!r}; expected text.")
-    return text

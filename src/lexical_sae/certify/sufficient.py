@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +96,7 @@ def _support(problem: RowProblem) -> Floats:
     return support
 
 
-def _fewest(most: int, holds: Any) -> int | None:
+def _fewest(most: int, holds: Callable[[int], bool]) -> int | None:
     """The smallest count at which `holds`, by bisection; None if not even all do.
 
     Exact where holding is monotone; a sound bound need not be, and then it is merely small.

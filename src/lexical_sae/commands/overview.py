@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +14,7 @@ from lexical_sae.commands.console import plain
 from lexical_sae.commands.explain import read_texts
 
 if TYPE_CHECKING:
-    from lexical_sae.attribution.atlas import Atlas
+    from lexical_sae.attribution.atlas import Atlas, Mask
     from lexical_sae.attribution.explanation import Explanation
     from lexical_sae.attribution.overview import ClassOverview, Scorecard
 
@@ -25,7 +27,7 @@ def overview(
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Show per class the words that matter most, how often and how much, and the head's regions."""
-    from lexical_sae.attribution.atlas import linear_regions
+    from lexical_sae.attribution.atlas import atlas_of_masks, region_masks
     from lexical_sae.attribution.explain import explained_batches
     from lexical_sae.attribution.overview import class_overview, linear_scorecard
     from lexical_sae.model.heads import LinearHead
@@ -33,15 +35,18 @@ def overview(
 
     texts = read_texts(input, text_column)
     model = load_run(run)
-    explanations: list[Explanation] = []
-    states = []
-    for batch in explained_batches(model, texts):
-        explanations += batch.explanations
-        states.append(batch.state)
-    classes = class_overview(explanations, model.config.labels, top)
     linear = isinstance(model.head, LinearHead)
+    masks: Counter[Mask] = Counter()
+
+    def explanations() -> Iterator[Explanation]:
+        for batch in explained_batches(model, texts):
+            if not linear:
+                masks.update(region_masks(batch.state))
+            yield from batch.explanations
+
+    classes = class_overview(explanations(), model.config.labels, top)
     cards = linear_scorecard(model, top) if linear else []
-    atlas = None if linear else linear_regions(model, states, top=top)
+    atlas = None if linear else atlas_of_masks(model, masks, top=top)
     if json:
         found: dict[str, Any] = {"classes": [view.to_dict() for view in classes]}
         found |= {"scorecards": [card.to_dict() for card in cards]} if linear else {}

@@ -28,6 +28,14 @@ def in_full_precision(
     return run
 
 
+def check_finite(logits: Tensor) -> None:
+    if not bool(torch.isfinite(logits).all()):
+        raise ValueError(
+            "The model's logits are not all finite numbers, so its weights are damaged; train it "
+            "again or restore the original files."
+        )
+
+
 def check_precision(weight: Tensor) -> None:
     if weight.dtype not in (torch.float32, torch.float64):
         raise ValueError(

@@ -85,7 +85,8 @@ def sentence_windows(
         if unknown is not None:
             ids = [unknown if token in typed else token for token in ids]
         places = [(int(a), int(z)) for a, z in offsets]
-        word_of = [_word_at(sentence.spans, a, z) for a, z in places]
+        starts = [span[0] for span in sentence.spans]
+        word_of = [_word_at(sentence.spans, starts, a, z) for a, z in places]
         for start, end, owned in _cuts(word_of, room):
             found.append(
                 _window(index, before, after, ids, places, word_of, range(start, end), owned)
@@ -101,12 +102,11 @@ def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[i
     return list(ids[: real[0]]), list(ids[real[-1] + 1 :])
 
 
-def _word_at(spans: Sequence[tuple[int, int]], start: int, end: int) -> int:
+def _word_at(spans: Sequence[tuple[int, int]], starts: Sequence[int], start: int, end: int) -> int:
     """The word whose characters a token covers; byte-level tokens may begin with the space before
     it. −1 for a token that covers nothing, such as a lone space."""
-    starts = [span[0] for span in spans]
-    word = bisect_right(starts, start) - 1
-    while word < len(spans) and word >= 0:
+    word = max(0, bisect_right(starts, start) - 1)
+    while word < len(spans):
         left, right = spans[word]
         if max(left, start) < min(right, end):
             return word

@@ -74,6 +74,13 @@ def check_texts(texts: Sequence[str]) -> None:
         check_encodable(text, f"texts[{index}]")
 
 
+def check_not_blank(texts: Sequence[str]) -> None:
+    """Refuse texts of nothing but spaces: there is nothing to decide about."""
+    for index, text in enumerate(texts):
+        if not text.strip():
+            raise ValueError(f"texts[{index}] is {text!r}; expected a text that is not empty.")
+
+
 def structural_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Ids of tokens that stand for no word of the input.
 

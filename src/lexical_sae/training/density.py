@@ -1,7 +1,8 @@
 """How many words should be open at each step, and how hard the sparsity term pushes for it.
 
 A fixed weight gives another number of open words on every dataset. So the number itself is held:
-while more words are open than wanted the pressure grows, below it shrinks, as a multiplier does.
+while more words are open than wanted the pressure grows, below it shrinks, as a multiplier does. It
+also eases while the number falls, or it would still be high when the target is passed.
 The wanted number falls geometrically from what the warm-up left open to the target, since a model
 that is thinned at once loses words that it has not yet learnt to use.
 """
@@ -45,9 +46,10 @@ class DensityControl:
 
     def observe(self, open_words: float) -> None:
         """The mean of one step, over all processes."""
-        self.before = before = self.open_words
-        kept = open_words if before is None else SMOOTHING * before
-        self.open_words = kept if before is None else kept + (1 - SMOOTHING) * open_words
+        self.before = self.open_words
+        if self.before is not None:
+            open_words = SMOOTHING * self.before + (1 - SMOOTHING) * open_words
+        self.open_words = open_words
 
     def begin(self) -> None:
         """The circuit phase starts: nothing more than is open now is ever wanted again."""
