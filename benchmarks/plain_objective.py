@@ -19,9 +19,10 @@ from torch import Tensor
 from lexical_sae.model.heads import MLPHead
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.reference import plain_gate
+from lexical_sae.training.decisions import Batch
 from lexical_sae.training.losses.reference_words import ReferenceWords
 from lexical_sae.training.losses.rows import FLOOR
-from lexical_sae.training.objective import Batch, Objective
+from lexical_sae.training.objective import Objective
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,9 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.mode import in_mode
+from lexical_sae.training.decisions import Batch
 from lexical_sae.training.losses.reference_words import ReferenceWords, ReferenceWordsBuilder
-from lexical_sae.training.objective import Batch, Objective
+from lexical_sae.training.objective import Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.recipes import DEFAULT
 from lexical_sae.training.reference import Reference

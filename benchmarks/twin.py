@@ -26,10 +26,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.runs import finished_run
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import load_splits
 from lexical_sae.training.config import RunConfig, resolve_config
-from lexical_sae.training.run import Data, train_run
+from lexical_sae.training.run import Data
 
 DEVELOPMENT_ROWS = 4000
 TWIN = "twin"
@@ -119,17 +120,8 @@ def measured(
     """The metrics of one run, trained now or before."""
     rows = len(data.train)
     where = folder / setup.name / f"{arm.replace(' ', '-')}-{rows}-seed{seed}"
-    finished = where / "metrics.json"
-    if not finished.exists():
-        console.print(f"{setup.name}, {arm}, seed {seed}, {rows:,} rows", style="bold")
-        resume = (where / "checkpoints").is_dir() and any((where / "checkpoints").iterdir())
-        found = train_run(
-            config_of(setup, arm, seed), where, console=console, resume=resume, data=data
-        )
-        if "stopped" in found:
-            raise SystemExit("stopped; the same command goes on")
-    result: dict[str, Any] = json.loads(finished.read_text())
-    return result
+    title = f"{setup.name}, {arm}, seed {seed}, {rows:,} rows"
+    return finished_run(config_of(setup, arm, seed), where, data, console, title)
 
 
 def compare(runs: Sequence[dict[str, Any]], twins: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def test_texts_that_are_refused(model: LexicalSAE) -> None:
         predict_texts(model, "text")
     with pytest.raises(ValueError, match="batch_size is 0"):
         predict_texts(model, ["a"], batch_size=0)
-    with pytest.raises(ValueError, match="for tagging; predict reads classifiers only so far"):
+    with pytest.raises(ValueError, match="for tagging; predict_texts is for classifiers"):
         predict_texts(tiny_model("bert", task="tagging", labels=["O", "B-X", "I-X"]), ["a"])
 
 

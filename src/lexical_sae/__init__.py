@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from lexical_sae.attribution.explain import explain_many as explain_many
     from lexical_sae.attribution.explanation import Explanation as Explanation
     from lexical_sae.attribution.golden import assert_explanation as assert_explanation
+    from lexical_sae.attribution.tag_explanation import TagExplanation as TagExplanation
+    from lexical_sae.attribution.tags import explain_tags as explain_tags
     from lexical_sae.attribution.verify import verify_sum as verify_sum
     from lexical_sae.estimators import LexicalClassifier as LexicalClassifier
+    from lexical_sae.estimators import LexicalTagger as LexicalTagger
     from lexical_sae.model.config import LexicalSAEConfig as LexicalSAEConfig
     from lexical_sae.model.lexical_sae import LexicalSAE as LexicalSAE
     from lexical_sae.model.open_words import OpenWords as OpenWords
@@ -32,12 +35,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "GECOController": "lexical_sae.training.geco",
     "LexicalClassifier": "lexical_sae.estimators",
+    "LexicalTagger": "lexical_sae.estimators",
     "LexicalTrainer": "lexical_sae.training.trainer",
     "CircuitState": "lexical_sae.model.state",
     "Explanation": "lexical_sae.attribution.explanation",
     "assert_explanation": "lexical_sae.attribution.golden",
     "explain": "lexical_sae.attribution.explain",
     "explain_many": "lexical_sae.attribution.explain",
+    "explain_tags": "lexical_sae.attribution.tags",
+    "TagExplanation": "lexical_sae.attribution.tag_explanation",
     "LexicalSAE": "lexical_sae.model.lexical_sae",
     "LexicalSAEConfig": "lexical_sae.model.config",
     "OpenWords": "lexical_sae.model.open_words",

@@ -17,6 +17,7 @@ from lexical_sae.commands.console import out
 from lexical_sae.commands.data import data, datasets
 from lexical_sae.commands.demo import demo
 from lexical_sae.commands.diff import diff
+from lexical_sae.commands.evaluate import evaluate
 from lexical_sae.commands.explain import explain
 from lexical_sae.commands.overview import overview
 from lexical_sae.commands.predict import predict
@@ -50,7 +51,7 @@ def options(
 
 for command in (
     *(demo, datasets, data, recipes, train),
-    *(predict, explain, overview, diff, build, words),
+    *(predict, explain, evaluate, overview, diff, build, words),
 ):
     app.command()(command)
 

@@ -1,83 +1,43 @@
-"""What users hold: a classifier with scikit-learn's conventions, lists of strings in, numpy out."""
+"""What users hold: a classifier and a tagger with scikit-learn's conventions."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.base import ClassifierMixin
 
 from lexical_sae.attribution.explain import explain, explain_many
 from lexical_sae.attribution.explanation import Explanation
-from lexical_sae.model.lexical_sae import LexicalSAE
+from lexical_sae.attribution.tag_explanation import TagExplanation
+from lexical_sae.attribution.tags import explain_tags
+from lexical_sae.estimator_base import FITTED_ON, LexicalEstimator
 from lexical_sae.predicting import Predictions, predict_texts
+from lexical_sae.tagging import predict_tags
 from lexical_sae.text.dataset import TextDataset
+from lexical_sae.text.entities import Entity
+from lexical_sae.text.entity_scores import entity_scores
+from lexical_sae.text.iob import tag_inventory
 from lexical_sae.text.splits import stratified_cut
+from lexical_sae.text.tag_schemes import to_iob2
 from lexical_sae.text.tokenise import check_texts
-from lexical_sae.training.config import DEFAULT_BACKBONE, RunConfig, resolve_config
-from lexical_sae.training.environment import write_json
-from lexical_sae.training.fit import fit
-from lexical_sae.training.progress import ProgressCallback
-
-CLASSES_FILE = "classifier.json"
-# settings that are arguments of their own; None leaves them to the recipe
-_KNOBS = (
-    *("target_words", "target_accuracy", "circuit_fraction", "warmup_fraction", "learning_rate"),
-    *("batch_size", "gradient_accumulation_steps", "epochs", "max_length"),
-)
 
 
-class LexicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A text classifier whose every decision is a short, exact sum over words.
+class LexicalClassifier(ClassifierMixin, LexicalEstimator):  # type: ignore[misc]
+    """A text classifier whose every decision is a short, exact sum over words: lists of strings in,
+    numpy out.
 
     The arguments are those of a recipe that are changed most; `settings` takes any other (see
     `lexical-sae recipes NAME`). `validation_fraction` of the training texts is held out to watch
     the training; it is never used to fit.
     """
 
-    def __init__(
-        self,
-        recipe: str = "default",
-        backbone: str = DEFAULT_BACKBONE,
-        *,
-        target_words: int | None = None,
-        target_accuracy: float | None = None,
-        circuit_fraction: float | None = None,
-        warmup_fraction: float | None = None,
-        learning_rate: float | None = None,
-        batch_size: int | None = None,
-        gradient_accumulation_steps: int | None = None,
-        epochs: float | None = None,
-        max_length: int | None = None,
-        seed: int = 0,
-        validation_fraction: float = 0.1,
-        settings: Mapping[str, Any] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.recipe = recipe
-        self.backbone = backbone
-        self.target_words = target_words
-        self.target_accuracy = target_accuracy
-        self.circuit_fraction = circuit_fraction
-        self.warmup_fraction = warmup_fraction
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.gradient_accumulation_steps = gradient_accumulation_steps
-        self.epochs = epochs
-        self.max_length = max_length
-        self.seed = seed
-        self.validation_fraction = validation_fraction
-        self.settings = settings
-        self.progress = progress
-
-    # -- fitting -------------------------------------------------------------------------------
+    task: ClassVar[str] = "classification"
+    default_recipe: ClassVar[str] = "default"
+    file: ClassVar[str] = "classifier.json"
 
     def fit(self, X: Iterable[str], y: Iterable[Any]) -> LexicalClassifier:
         """X: texts; y: a label for each, of any type that numpy can sort."""
@@ -89,46 +49,18 @@ class LexicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         classes, labels = np.unique(given, return_inverse=True)
         config = self._config()
-        names = tuple(str(c) for c in classes.tolist())
         whole = TextDataset(
-            "the texts given to fit",
+            FITTED_ON,
             "train",
             "classification",
-            names,
+            tuple(str(c) for c in classes.tolist()),
             texts=texts,
             labels=[int(label) for label in labels],
         )
         train, validation = _hold_out(whole, self.validation_fraction, self.seed)
-        with tempfile.TemporaryDirectory(prefix="lexical-sae-") as folder:
-            shown = ProgressCallback(Console(stderr=True))
-            with shown:
-                fitted = fit(
-                    config, train, validation, Path(folder), callbacks=[shown] * self.progress
-                )
-        if fitted.stopped is not None:
-            raise KeyboardInterrupt(f"fit was stopped by {fitted.stopped}")
+        self.model_ = self._train(config, train, validation)
         self.classes_ = classes
-        self.model_ = fitted.model
         return self
-
-    def _config(self) -> RunConfig:
-        knobs = {name: getattr(self, name) for name in _KNOBS if getattr(self, name) is not None}
-        both = sorted(set(knobs) & set(self.settings or {}))
-        if both:
-            raise ValueError(f"{both[0]} is given twice, as an argument and in settings; drop one.")
-        return resolve_config(
-            {
-                "dataset": "the texts given to fit",
-                "recipe": self.recipe,
-                "backbone": self.backbone,
-                "seed": self.seed,
-                **knobs,
-                **(self.settings or {}),
-            },
-            where="LexicalClassifier",
-        )
-
-    # -- predicting ----------------------------------------------------------------------------
 
     def predict(self, X: Iterable[str]) -> npt.NDArray[Any]:
         """The label of each text, of the type that fit was given."""
@@ -142,14 +74,6 @@ class LexicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _predictions(self, X: Iterable[str]) -> Predictions:
         return predict_texts(self._fitted(), _as_texts(X))
-
-    def _fitted(self) -> LexicalSAE:
-        if not hasattr(self, "model_"):
-            raise NotFittedError(
-                "This LexicalClassifier is not fitted; call fit(texts, labels) or load(folder)."
-            )
-        model: LexicalSAE = self.model_
-        return model
 
     def explain(
         self, text: str, label: Any = None, against: Any = None, *, method: str = "contributions"
@@ -170,38 +94,94 @@ class LexicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = [None if name is None else str(name) for name in (label, against)]
         return explain_many(self._fitted(), _as_texts(X), *names, method=method)
 
-    # -- files ---------------------------------------------------------------------------------
-
     def save(self, folder: str | Path) -> None:
         """Model, classes and arguments; the folder can also be used with `lexical-sae predict`."""
-        if not hasattr(self, "model_"):
-            raise NotFittedError("This LexicalClassifier is not fitted; there is nothing to save.")
-        self.model_.save_pretrained(folder)
-        kind = self.classes_.dtype.str
+        self._fitted()
         if self.classes_.dtype == object:
             raise ValueError("Labels of mixed types cannot be saved; expected all of one type.")
-        write_json(
-            Path(folder) / CLASSES_FILE,
-            {"classes": self.classes_.tolist(), "dtype": kind, "arguments": self.get_params()},
-        )
+        kind = self.classes_.dtype.str
+        self._save(folder, {"classes": self.classes_.tolist(), "dtype": kind})
 
     @classmethod
     def load(cls, folder: str | Path) -> LexicalClassifier:
         """What `save` wrote, or the model of a run (its classes are then the names of labels)."""
-        from lexical_sae.runs import model_folder_of
-
-        where = model_folder_of(Path(folder))
-        model = LexicalSAE.from_pretrained(where)
-        file = where / CLASSES_FILE
-        if file.is_file():
-            saved = json.loads(file.read_text())
-            loaded = cls(**saved["arguments"])
-            loaded.classes_ = np.array(saved["classes"], dtype=saved["dtype"])
-        else:
-            loaded = cls()
-            loaded.classes_ = np.array(model.config.labels)
-        loaded.model_ = model
+        loaded, saved = cls._load(folder)
+        classes = saved.get("classes", loaded.model_.config.labels)
+        loaded.classes_ = np.array(classes, dtype=saved.get("dtype"))
         return loaded
+
+
+class LexicalTagger(LexicalEstimator):
+    """A tagger of words whose every tag is a short, exact sum over words: lists of words in, lists
+    of tags out. Texts are split into words where lists of words are not at hand.
+
+    The arguments are those of `LexicalClassifier`, for the recipe `tagging`.
+    """
+
+    task: ClassVar[str] = "tagging"
+    default_recipe: ClassVar[str] = "tagging"
+    file: ClassVar[str] = "tagger.json"
+
+    def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> LexicalTagger:
+        """X: sentences, each a list of words; y: a tag for each word (IOB2, IOB1, BILOU, BIOES)."""
+        sentences, given = [list(words) for words in X], [list(tags) for tags in y]
+        if len(sentences) != len(given):
+            raise ValueError(
+                f"y has {len(given)} lists of tags for {len(sentences)} sentences; expected one "
+                "each."
+            )
+        tags, _ = to_iob2(given)
+        names = tag_inventory(tag for row in tags for tag in row)
+        place = {name: i for i, name in enumerate(names)}
+        strange = next((tag for row in tags for tag in row if tag not in place), None)
+        if strange is not None:
+            raise ValueError(f"y has the tag {strange!r}; expected O, B-TYPE and I-TYPE.")
+        whole = TextDataset(
+            FITTED_ON,
+            "train",
+            "tagging",
+            names,
+            tokens=sentences,
+            tags=[[place[tag] for tag in row] for row in tags],
+        )
+        config = self._config()
+        train, validation = _hold_out(whole, self.validation_fraction, self.seed)
+        self.model_ = self._train(config, train, validation)
+        return self
+
+    @property
+    def classes_(self) -> list[str]:
+        """The tags."""
+        return list(self._fitted().config.labels)
+
+    def predict(self, X: Iterable[str | Sequence[str]]) -> list[list[str]]:
+        """A tag for each word of each sentence; together they are legal IOB2."""
+        return [list(found.tags) for found in predict_tags(self._fitted(), list(X))]
+
+    def predict_entities(self, X: Iterable[str | Sequence[str]]) -> list[list[Entity]]:
+        """The entities of each sentence or text."""
+        return [list(found.entities) for found in predict_tags(self._fitted(), list(X))]
+
+    def explain(self, sentence: str | Sequence[str]) -> TagExplanation:
+        """The exact sum behind every tag and every entity."""
+        return self.explain_many([sentence])[0]
+
+    def explain_many(self, X: Iterable[str | Sequence[str]]) -> list[TagExplanation]:
+        return explain_tags(self._fitted(), list(X))
+
+    def score(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> float:
+        """F1 of entities, strict: span and type must be right."""
+        gold, _ = to_iob2([list(tags) for tags in y])
+        return entity_scores(gold, self.predict(X)).micro.f1
+
+    def save(self, folder: str | Path) -> None:
+        """Model and arguments; the folder can also be used with `lexical-sae predict`."""
+        self._save(folder, {})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> LexicalTagger:
+        """What `save` wrote, or the model of a run."""
+        return cls._load(folder)[0]
 
 
 def _as_texts(X: Iterable[str]) -> list[str]:
@@ -223,5 +203,6 @@ def _hold_out(
         raise ValueError(f"validation_fraction is {fraction}; expected 0 (none) up to below 1.")
     if fraction == 0 or len(whole) < 20:
         return whole, None
-    stay, cut = stratified_cut(whole.labels, fraction, seed)
+    labels = whole.labels if whole.task == "classification" else [0] * len(whole)
+    stay, cut = stratified_cut(labels, fraction, seed)
     return whole.select(stay), whole.select(cut)

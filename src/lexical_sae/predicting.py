@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lexical_sae.prediction_jobs import ClassifyJob, Job, TagJob
 from lexical_sae.prediction_rows import ABSTAIN, Layout
 from lexical_sae.text.errors import DataError
 from lexical_sae.text.rows import BadRow, Row
@@ -49,11 +50,12 @@ class PredictionSummary:
     truncated: int
     """Texts longer than the model reads, whose ends it did not see."""
     open_words: float
-    """Open words per text, on average."""
+    """Open words per text (per word of a tagger), on average."""
     seconds: float
     notes: tuple[str, ...]
     abstained: int = 0
     """Rows that a policy left without a label."""
+    task: str = "classification"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -127,24 +129,19 @@ def predict_file(
     start = time.perf_counter()
     source, target = Path(input), Path(output)
     check_files(source, target, overwrite=overwrite)
-    _check_model(model, batch_size)
-    before = _fingerprint(source)
-    stream = open_rows(source, text_column)
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; expected at least 1.")
+    before, suffix = _fingerprint(source), target.suffix.lower()
+    stream = open_rows(source, text_column, words=model.config.task == "tagging")
     found = survey(stream)
     _refuse_bad(source, found, skip_bad)
-    evidence, unknown = load_evidence(model, policy, codes)
-    layout = Layout(
-        model.config.labels,
-        target.suffix.lower(),
-        policy=policy is not None,
-        codes=codes is not None,
-    )
-    _refuse_clash(source, found.columns, layout.added)
-    predicted = opened = truncated = abstained = done = 0
+    job, unknown = _job(model, batch_size, suffix, stream.text_column, policy, codes)
+    _refuse_clash(source, found.columns, job.added)
+    predicted = done = 0
     with (
         replacing(target) as scratch,
         open_writer(
-            scratch, layout.suffix, (*found.columns, *layout.added), layout.schema(stream, found)
+            scratch, suffix, (*found.columns, *job.added), job.schema(stream, found)
         ) as writer,
     ):
         for window in windows(stream, WINDOW_BATCHES * batch_size):
@@ -154,13 +151,8 @@ def predict_file(
             rows = [row for row in window if isinstance(row, Row)]
             if not rows:
                 continue
-            texts = [row.values[stream.text_column] for row in rows]
-            made = predict_texts(model, texts, batch_size, evidence)
-            writer.write(layout.rows(rows, made))
+            writer.write(job.rows(rows, stream.text_column))
             predicted += len(rows)
-            opened += int(made.open_words.sum())
-            truncated += int(made.truncated.sum())
-            abstained += sum(bool(judged.breaches) for judged in made.judgements or ())
         if _fingerprint(source) != before:
             raise DataError(f"{source} was changed while it was read; run again.")
         if progress is not None:
@@ -170,12 +162,31 @@ def predict_file(
         predicted=predicted,
         skipped=found.bad,
         first_skipped=found.first_bad,
-        truncated=truncated,
-        open_words=opened / predicted,
+        truncated=job.counts.truncated,
+        open_words=job.counts.open_words / max(1, job.counts.decisions),
         seconds=time.perf_counter() - start,
         notes=(*stream.notes, *unknown),
-        abstained=abstained,
+        abstained=job.counts.abstained,
+        task=model.config.task,
     )
+
+
+def _job(
+    model: LexicalSAE,
+    batch_size: int,
+    suffix: str,
+    column: str,
+    policy: str | Path | None,
+    codes: str | Path | None,
+) -> tuple[Job, tuple[str, ...]]:
+    """What the model's task does with rows, and notes about the policy and the codes."""
+    if model.config.task == "tagging":
+        if policy is not None or codes is not None:
+            raise ValueError("policy and codes are for classifiers; this model tags words.")
+        return TagJob(model, batch_size, suffix, column), ()
+    evidence, unknown = load_evidence(model, policy, codes)
+    layout = Layout(model.config.labels, suffix, policy=policy is not None, codes=codes is not None)
+    return ClassifyJob(model, batch_size, layout, evidence), unknown
 
 
 def load_evidence(
@@ -240,7 +251,8 @@ def _check_model(model: LexicalSAE, batch_size: int) -> None:
         raise ValueError(f"batch_size is {batch_size}; expected at least 1.")
     if model.config.task != "classification":
         raise ValueError(
-            f"This model is for {model.config.task}; predict reads classifiers only so far."
+            f"This model is for {model.config.task}; predict_texts is for classifiers, "
+            "predict_tags for taggers."
         )
 
 

@@ -21,6 +21,16 @@ def model_folder_of(run: Path) -> Path:
     )
 
 
+def dataset_of_run(run: Path) -> str:
+    """What a run was trained on, by its config.yaml."""
+    from lexical_sae.training.config import load_config
+
+    config = run / "config.yaml"
+    if not config.is_file():
+        raise ValueError(f"{run} has no config.yaml that names its data; give --dataset.")
+    return load_config(config).dataset
+
+
 def load_run(run: Path) -> LexicalSAE:
     """The model of a run, of a model's folder, or of the hub (owner/name)."""
     from lexical_sae.model.lexical_sae import LexicalSAE

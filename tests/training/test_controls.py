@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from lexical_sae.training.accuracy_bound import AccuracyBound
 from lexical_sae.training.batch_size import choose_batch_size
 from lexical_sae.training.batching import Collate, EncodedTexts, LengthBuckets
+from lexical_sae.training.decisions import Batch
 from lexical_sae.training.density import AIM, DensityControl
-from lexical_sae.training.objective import Batch, Objective
+from lexical_sae.training.objective import Objective
 from lexical_sae.training.settings import Settings
 from tests.tiny import TEXTS, tiny_model
 

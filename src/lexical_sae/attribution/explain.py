@@ -20,7 +20,7 @@ from lexical_sae.attribution.words import (
     position_contributions,
     score_words,
 )
-from lexical_sae.model.fingerprint import model_hash
+from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.precision import check_finite
 from lexical_sae.model.state import CircuitState
@@ -106,7 +106,7 @@ def explained_batches(
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}.")
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; expected at least 1.")
-    identity = model_hash(model), _dictionary_hash(model)
+    identity = model_hash(model), dictionary_hash(model)
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     for start in range(0, len(order), batch_size):
         part = order[start : start + batch_size]
@@ -234,8 +234,3 @@ def _bias(state: CircuitState, label: Tensor, method: str) -> Tensor:
 def _at(values: Tensor, label: Tensor) -> Tensor:
     """values [B, C], label [B] → [B]."""
     return values.gather(1, label[:, None])[:, 0]
-
-
-def _dictionary_hash(model: LexicalSAE) -> str:
-    assert model.dictionary is not None
-    return model.dictionary.hash

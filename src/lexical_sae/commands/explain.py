@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,7 @@ from lexical_sae.commands.console import out, plain
 
 if TYPE_CHECKING:
     from lexical_sae.attribution.explanation import Explanation
+    from lexical_sae.attribution.tag_explanation import TagExplanation
 
 WINDOW = 256
 """Texts that are explained before the first of them is shown."""
@@ -40,8 +42,10 @@ def explain(
     ] = "contributions",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page.")] = False,
 ) -> None:
-    """Show which words made the decision; they add up to the logit exactly."""
-    from lexical_sae.certify.proofs import explain_with_proofs
+    """Show which words made the decision; they add up to the logit exactly.
+
+    Of a tagger: for every word and entity of the texts.
+    """
     from lexical_sae.runs import load_run
 
     if json and html is not None:
@@ -49,13 +53,27 @@ def explain(
     if not time_limit > 0:
         raise ValueError(f"--time-limit is {time_limit}; expected seconds above 0.")
     _check_page(html, overwrite)
-    given = _texts(texts, input, text_column)
+    if bool(texts) == (input is not None):
+        raise ValueError("Give texts or --input FILE (one of the two), e.g. explain RUN 'A text.'")
     model = load_run(run)
-    made: list[Explanation] = []
-    for start in range(0, len(given), WINDOW):
-        found = explain_with_proofs(
+    tagging = model.config.task == "tagging"
+    given = list(texts or ()) if input is None else read_texts(input, text_column, words=tagging)
+    if tagging:
+        asked = {"--label": label, "--against": against, "--certify": certify, "--flip": flip}
+        asked["--method"] = method != "contributions"
+        for name in (name for name, value in asked.items() if value):
+            raise ValueError(f"{name} is for classifiers; this model tags words.")
+
+    def explained(part: list[Any]) -> Sequence[Explanation | TagExplanation]:
+        if tagging:
+            from lexical_sae.attribution.tags import explain_tags
+
+            return explain_tags(model, part)
+        from lexical_sae.certify.proofs import explain_with_proofs
+
+        return explain_with_proofs(
             model,
-            given[start : start + WINDOW],
+            part,
             label,
             against,
             certify=certify,
@@ -64,6 +82,10 @@ def explain(
             time_limit=time_limit,
             method=method,
         )
+
+    made: list[Any] = []
+    for start in range(0, len(given), WINDOW):
+        found = explained(given[start : start + WINDOW])
         if json:
             sys.stdout.writelines(explanation.to_json() + "\n" for explanation in found)
         elif html is not None:
@@ -74,29 +96,25 @@ def explain(
                     plain("")
                 out.print(explanation)
     if html is not None:
-        _write_page(made, html)
+        _write_page(made, html, tagging)
         what = "1 explanation" if len(made) == 1 else f"{len(made):,} explanations"
         plain(f"{what} written to {html}")
 
 
-def _texts(texts: list[str] | None, input: Path | None, column: str | None) -> list[str]:
-    if bool(texts) == (input is not None):
-        raise ValueError("Give texts or --input FILE (one of the two), e.g. explain RUN 'A text.'")
-    return list(texts or ()) if input is None else read_texts(input, column)
-
-
-def read_texts(input: Path, column: str | None) -> list[str]:
-    """Every text of a file; a bad row is refused by its number."""
+def read_texts(input: Path, column: str | None, *, words: bool = False) -> list[Any]:
+    """Every text of a file (with `words` also lists of words); a bad row is refused by number."""
     from lexical_sae.text.rows import BadRow
     from lexical_sae.text.stream import check_input, open_rows
+    from lexical_sae.text.token_lists import written_words
 
     check_input(input)
-    stream = open_rows(input, column)
+    stream = open_rows(input, column, words=words)
     found = []
     for row in stream:
         if isinstance(row, BadRow):
             raise ValueError(f"{input}, {row}; correct the row or leave it out.")
-        found.append(row.values[stream.text_column])
+        value = row.values[stream.text_column]
+        found.append(written_words(value, stream.text_column) if words else value)
     if not found:
         raise ValueError(f"{input} has no rows; expected at least one text.")
     return found
@@ -112,9 +130,11 @@ def _check_page(html: Path | None, overwrite: bool) -> None:
         raise ValueError(f"{html.parent} is not a folder; create it or choose another file.")
 
 
-def _write_page(found: list[Explanation], html: Path) -> None:
+def _write_page(found: list[Any], html: Path, tagging: bool) -> None:
     from lexical_sae.report.explanation_page import explanation_page
+    from lexical_sae.report.tag_page import tag_page
     from lexical_sae.text.write_rows import replacing
 
     with replacing(html) as scratch:
-        scratch.write_text(explanation_page(found), encoding="utf-8")
+        written = tag_page(found) if tagging else explanation_page(found)
+        scratch.write_text(written, encoding="utf-8")

@@ -30,7 +30,8 @@ def predict(
     ] = None,
     codes: Annotated[Path | None, typer.Option(help="YAML of reason codes.")] = None,
 ) -> None:
-    """Write each row of a file again, with its predicted label, probability and open words."""
+    """Write each row of a file again, with its predicted label, probability and open words; for a
+    tagger with its words, their tags and the entities."""
     from lexical_sae.predicting import check_files, predict_file
     from lexical_sae.runs import load_run, model_folder_of
 
@@ -96,10 +97,11 @@ def _report(summary: PredictionSummary, output: Path) -> None:
         plain(f"skipped {bad}")
     if summary.skipped > SHOWN:
         plain(f"skipped {summary.skipped - SHOWN:,} more")
+    unit = "word" if summary.task == "tagging" else "text"
     speed = summary.predicted / summary.seconds
     plain(
         f"{summary.predicted:,} rows predicted, {summary.skipped:,} skipped; {speed:,.1f} rows a "
-        f"second, {summary.open_words:.1f} open words per text"
+        f"second, {summary.open_words:.1f} open words per {unit}"
     )
     if summary.abstained:
         plain(f"{summary.abstained:,} of them abstain, by the policy")

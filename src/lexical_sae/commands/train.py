@@ -38,7 +38,7 @@ def train(
         bool, typer.Option("--resume", help="Go on with the run in --output.")
     ] = False,
 ) -> None:
-    """Train a classifier; Ctrl-C saves, --resume goes on."""
+    """Train a classifier or a tagger; Ctrl-C saves, --resume goes on."""
     given = {
         "dataset": dataset,
         "backbone": backbone,
@@ -117,9 +117,13 @@ def result_lines(metrics: dict[str, Any]) -> list[str]:
     found = metrics[split]
     if not found:
         return ["no validation or test split to measure on"]
-    lines = [f"accuracy on {split}: {100 * found['accuracy']:.1f} %"]
+    tagging = "f1" in found
+    lines = [f"F1 of entities on {split}: {100 * found['f1']:.1f} %"] if tagging else []
+    what = "accuracy per word" if tagging else "accuracy"
+    lines.append(f"{what} on {split}: {100 * found['accuracy']:.1f} %")
     if "open_words" in found:
-        lines.append(f"open words per text: {found['open_words']:.1f}")
+        unit = "word" if tagging else "text"
+        lines.append(f"open words per {unit}: {found['open_words']:.1f}")
     if "circuit_agreement" in found:
         lines.append(
             f"decisions that the circuit alone keeps: {100 * found['circuit_agreement']:.1f} %"

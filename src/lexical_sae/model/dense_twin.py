@@ -1,4 +1,4 @@
-"""The dense twin: the same backbone with an ordinary classification head, to compare with."""
+"""The dense twin: the same backbone with an ordinary head, to compare with."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class DenseTwinConfig(PretrainedConfig):
     def __init__(
         self,
         labels: Sequence[str] = ("0", "1"),
+        task: str = "classification",
         max_tokens: int = 128,
         head_dropout: float = 0.1,
         special_token_ids: Sequence[int] = (),
@@ -40,6 +41,7 @@ class DenseTwinConfig(PretrainedConfig):
     ) -> None:
         super().__init__(**kwargs)
         self.labels = list(labels)
+        self.task = task
         self.max_tokens = max_tokens
         self.head_dropout = head_dropout
         self.special_token_ids = list(special_token_ids)
@@ -51,11 +53,15 @@ class DenseTwinConfig(PretrainedConfig):
 class DenseState:
     """What the twin's forward pass leaves: logits, and nothing that explains them."""
 
-    logits: Tensor  # [B, C]
+    logits: Tensor  # [B, C], or [B, L, C] for tagging
+
+    def at_rows(self, where: Tensor) -> DenseState:
+        """Only the decisions where the boolean `where` holds."""
+        return DenseState(self.logits[where])
 
 
 class DenseTwin(PreTrainedModel):
-    """Mean over all tokens, dropout, one linear layer."""
+    """Mean over all tokens (none for tagging), dropout, one linear layer."""
 
     config_class = DenseTwinConfig
     config: DenseTwinConfig
@@ -83,12 +89,18 @@ class DenseTwin(PreTrainedModel):
 
     @classmethod
     def from_backbone(
-        cls, backbone: str | Path, labels: Sequence[str], *, seed: int = 0
+        cls,
+        backbone: str | Path,
+        labels: Sequence[str],
+        task: str = "classification",
+        *,
+        seed: int = 0,
     ) -> DenseTwin:
         name = resolve_name(backbone)
         loaded, tokenizer = load_backbone(name), check_tokenizer(load_tokenizer(name))
         config = DenseTwinConfig(
             labels=labels,
+            task=task,
             max_tokens=min(128, length_limit(loaded.model, tokenizer)),
             special_token_ids=structural_ids(tokenizer),
             backbone_kind=loaded.kind,
@@ -112,11 +124,18 @@ class DenseTwin(PreTrainedModel):
         return model
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, task: str | None = None
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        task: str | None = None,
+        where: Tensor | None = None,
     ) -> DenseState:
+        """Logits of each text, or of each token; `where` is for the lexical model only."""
         h = backbone_states(
             self.backbone, self.config.backbone_kind, input_ids, attention_mask
         )  # [B, L, H]
+        if task == "tagging":
+            return DenseState(self.head(self.dropout(h)))
         real = attention_mask.unsqueeze(-1).to(h.dtype)
         mean = (h * real).sum(1) / real.sum(1).clamp(min=1)  # [B, H]
         return DenseState(self.head(self.dropout(mean)))

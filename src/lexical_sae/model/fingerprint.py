@@ -47,6 +47,11 @@ def model_hash(model: LexicalSAE) -> str:
     return digest.hexdigest()
 
 
+def dictionary_hash(model: LexicalSAE) -> str:
+    assert model.dictionary is not None
+    return model.dictionary.hash
+
+
 def _state_of(model: LexicalSAE, tensors: dict[str, torch.Tensor]) -> Any:
     """What changes when a tensor does; None if it cannot be told (inference tensors)."""
     if any(tensor.is_inference() for tensor in tensors.values()):

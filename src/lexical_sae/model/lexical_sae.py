@@ -169,15 +169,20 @@ class LexicalSAE(PreTrainedModel):
         return self.word_mask(input_ids, attention_mask)
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, task: str | None = None
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        task: str | None = None,
+        where: Tensor | None = None,
     ) -> OpenWords | CircuitState:
         """The open words of every token position, shape (B, L); `.to_dense()` gives [B, L, V].
 
         With a task, what `classify` or `tag` give: wrappers for several processes hook in here.
         """
+        if task == "tagging":
+            return self.tag(input_ids, attention_mask, where)
         if task is not None:
-            run = self.tag if task == "tagging" else self.classify
-            return run(input_ids, attention_mask)
+            return self.classify(input_ids, attention_mask)
         input_ids, attention_mask = _checked(input_ids, attention_mask)
         h = self.hidden_states(input_ids, attention_mask)
         return self.lexical.positions(h, self.word_mask(input_ids, attention_mask))
@@ -189,11 +194,21 @@ class LexicalSAE(PreTrainedModel):
         open_words = self.lexical.documents(h, self.document_mask(input_ids, attention_mask))
         return CircuitState(self.head(open_words), open_words, self.head)
 
-    def tag(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
-        """One decision per token: logits [B, L, C], by the same parameters as `classify`."""
+    def tag(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        where: Tensor | None = None,
+    ) -> CircuitState:
+        """One decision per token: logits [B, L, C], by the same parameters as `classify`.
+
+        `where` [B, L] names the tokens that are decided, for instance the first of each word;
+        nothing is computed at the others. All word tokens if None.
+        """
         input_ids, attention_mask = _checked(input_ids, attention_mask)
         h = self.hidden_states(input_ids, attention_mask)
         mask = self.word_mask(input_ids, attention_mask)
+        mask = mask if where is None else mask & where
         open_words = self.lexical.positions(h, mask)
         logits = self.head(open_words).view(*open_words.shape, -1)
         return CircuitState(logits, open_words, self.head, real_rows=mask)

@@ -92,6 +92,13 @@ class OpenWords:
             ),
         )
 
+    def at_rows(self, where: Tensor) -> OpenWords:
+        """Only the rows where the boolean `where` (of shape `shape`) holds, as shape (R,)."""
+        flat = where.reshape(-1)
+        kept = self.subset(flat[self.row])
+        new_row = torch.cumsum(flat.long(), 0) - 1  # [rows]
+        return replace(kept, row=new_row[kept.row], shape=(int(flat.sum()),))
+
 
 def largest_first(group: Tensor, value: Tensor) -> Tensor:
     """[P]: the order by group, then by falling value, then by index."""

@@ -73,6 +73,15 @@ class CircuitState:
         logits = self.head(open_words).view(*open_words.shape, self.head.classes)
         return replace(self, logits=logits, open_words=open_words)
 
+    def at_rows(self, where: Tensor) -> CircuitState:
+        """Only the decisions where the boolean `where` [B, L] (or [B]) holds: logits [R, C]."""
+        return replace(
+            self,
+            logits=self.logits[where],
+            open_words=self.open_words.at_rows(where),
+            real_rows=None,
+        )
+
     def _all_classes(self) -> Tensor:
         return torch.arange(self.head.classes, device=self.logits.device)
 

@@ -29,8 +29,11 @@ def explanation_page(explanations: Sequence[Explanation], title: str = TITLE) ->
 
 def explanation_fragment(explanation: Explanation) -> str:
     """For a notebook, which brings the page around it: the style holds inside of it only."""
+    return in_notebook(_article(explanation))
+
+
+def in_notebook(article: str) -> str:
     inside = style().replace(":root {", "& {").replace("body {", "& {")
-    article = _article(explanation)
     return f'<div class="lexical-sae"><style>.lexical-sae {{\n{inside}}}</style>{article}</div>'
 
 
@@ -46,10 +49,10 @@ def _article(explanation: Explanation) -> str:
             {
                 "word": word.word,
                 "score": signed(word.contribution),
-                "side": _side(word.contribution),
+                "side": side(word.contribution),
                 "source": word.source.text,
                 "activation": f"{word.activation:.3f}",
-                **_bar(word.contribution / widest),
+                **bar(word.contribution / widest),
             }
             for word in shown
         ],
@@ -80,7 +83,7 @@ def _pieces(explanation: Explanation) -> Iterator[dict[str, Any]]:
         share = abs(word.score) / strongest
         yield {
             "text": explanation.text[start : word.end],
-            "side": _side(word.score),
+            "side": side(word.score),
             "strength": 3 if share >= 0.5 else 2 if share >= 0.2 else 1,
             "score": signed(word.score),
         }
@@ -93,10 +96,10 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
-def _side(value: float) -> str:
+def side(value: float) -> str:
     return "for" if value > 0 else "against"
 
 
-def _bar(share: float) -> dict[str, str]:
+def bar(share: float) -> dict[str, str]:
     width = max(1.0, abs(share) * _HALF)
     return {"left": f"{_HALF if share > 0 else _HALF - width:.1f}", "width": f"{width:.1f}"}

@@ -99,10 +99,13 @@ def choose_columns(table: Table, options: ReadOptions) -> Columns:
 
 
 def choose_text_column(
-    origin: str, names: Sequence[str], given: str | None = None
+    origin: str, names: Sequence[str], given: str | None = None, *, words: bool = False
 ) -> tuple[str, str | None]:
-    """The column of the text alone, where no labels are read; and a note if it was guessed."""
-    return _pick(Table(origin, {name: [] for name in names}), "text", given, TEXT_NAMES)
+    """The column of the text alone, where no labels are read; and a note if it was guessed. With
+    ``words`` a column of tokens comes first."""
+    table = Table(origin, {name: [] for name in names})
+    tokens = _find(table, TOKENS_NAMES) if words and given is None else None
+    return (tokens, None) if tokens else _pick(table, "text", given, TEXT_NAMES)
 
 
 def _guess_task(table: Table, options: ReadOptions) -> Task:

@@ -32,6 +32,8 @@ class RowStream:
     source: RowSource
     text_column: str
     notes: tuple[str, ...]
+    words: bool = False
+    """Whether a row may hold a list of words instead of a text."""
 
     def __iter__(self) -> Iterator[Row | BadRow]:
         for row in self.source.read():
@@ -42,6 +44,9 @@ class RowStream:
         text, role = row.values.get(self.text_column), f"the text (column {self.text_column!r})"
         if is_missing(text):
             return f"{role} is missing"
+        if self.words and isinstance(text, list):
+            good = text and all(isinstance(word, str) and word.strip() for word in text)
+            return None if good else f"{role} is no list of words"
         if not isinstance(text, str):
             return f"{role} is a {type(text).__name__}, not a string"
         return None if text.strip() else f"{role} is empty"
@@ -58,10 +63,11 @@ def check_input(path: Path) -> None:
         )
 
 
-def open_rows(path: Path, text_column: str | None = None) -> RowStream:
+def open_rows(path: Path, text_column: str | None = None, *, words: bool = False) -> RowStream:
     """The rows of ``path``, read lazily; a row that cannot be used comes as a ``BadRow``.
 
     Unless ``text_column`` names it, the column of the texts is guessed as for datasets, and noted.
+    With ``words`` the texts may be lists of words, as taggers read them.
     """
     check_input(path)
     suffix = path.suffix.lower()
@@ -71,15 +77,17 @@ def open_rows(path: Path, text_column: str | None = None) -> RowStream:
         source = _open_json_lines(path)
     else:
         source = open_delimited(path)
-    columns = _json_names(source, text_column) if source.columns is None else source.columns
+    columns = source.columns
+    if columns is None:
+        columns = _json_names(source, text_column, words)
     if not columns:
         first = next(source.read(), None)
         if isinstance(first, BadRow):
             raise DataError(f"{path}, {first}; none of its rows can be read, so check the format.")
         if first is None:
             raise empty(path)
-    column, note = choose_text_column(str(path), columns, text_column)
-    return RowStream(path, source, column, (*source.notes, *((note,) if note else ())))
+    column, note = choose_text_column(str(path), columns, text_column, words=words)
+    return RowStream(path, source, column, (*source.notes, *((note,) if note else ())), words)
 
 
 def empty(path: Path) -> DataError:
@@ -131,7 +139,7 @@ def _short(error: DataError) -> str:
     return str(error).removeprefix("row: ").partition("; ")[0]
 
 
-def _json_names(source: RowSource, wanted: str | None) -> tuple[str, ...]:
+def _json_names(source: RowSource, wanted: str | None, words: bool) -> tuple[str, ...]:
     """The columns of the first objects, and of more if the text is not among them."""
     names: dict[str, None] = {}
     objects = 0
@@ -139,14 +147,14 @@ def _json_names(source: RowSource, wanted: str | None) -> tuple[str, ...]:
         if isinstance(row, Row):
             objects += 1
             names.update(dict.fromkeys(row.values))
-        if objects >= JSON_NAMES_FROM and _names_text(names, wanted):
+        if objects >= JSON_NAMES_FROM and _names_text(names, wanted, words):
             break
     return tuple(names)
 
 
-def _names_text(names: dict[str, None], wanted: str | None) -> bool:
+def _names_text(names: dict[str, None], wanted: str | None, words: bool) -> bool:
     try:
-        choose_text_column("", list(names), wanted)
+        choose_text_column("", list(names), wanted, words=words)
     except DataError:
         return False
     return True

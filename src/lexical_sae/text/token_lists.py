@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from lexical_sae.text.columns import TOKENS_NAMES
 from lexical_sae.text.encodable import check_encodable
 from lexical_sae.text.errors import DataError
 from lexical_sae.text.table import Table, is_missing
@@ -50,6 +51,21 @@ def _clean_tags(tags: Sequence[Any], where: str) -> list[str | int]:
             check_encodable(tag, where, f"the tag at token {j + 1}")
         cleaned.append(tag)
     return cleaned
+
+
+def written_words(value: Any, column: str) -> str | list[str]:
+    """What a tagger reads in one cell: a list of words, as it is or written in the cell, or a text.
+
+    In a column of tokens, words without brackets are separated by spaces.
+    """
+    if not isinstance(value, str):
+        return list(value)
+    if value.strip().startswith("["):
+        try:
+            return _parse_list(value, "cell", "tokens")
+        except DataError:
+            return value  # a text that begins with a bracket
+    return value.split() if column.lower() in TOKENS_NAMES else value
 
 
 def _read_lists(table: Table, column: str, role: str) -> list[list[Any]]:

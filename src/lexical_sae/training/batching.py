@@ -9,15 +9,18 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
+from lexical_sae.text.alignment import Window
+
 # Texts are sorted by length within a window of this many batches: padding is small, and batches
 # still differ from epoch to epoch.
 WINDOW = 50
+IGNORED = -100  # label of a token that is not decided: padding, special, not the first of its word
 
 
 class EncodedTexts(Dataset[dict[str, Any]]):
     """Token ids and labels, each with its place in the training set."""
 
-    def __init__(self, input_ids: Sequence[Sequence[int]], labels: Sequence[int]) -> None:
+    def __init__(self, input_ids: Sequence[Sequence[int]], labels: Sequence[Any]) -> None:
         self.input_ids = input_ids
         self.labels = labels
 
@@ -27,9 +30,32 @@ class EncodedTexts(Dataset[dict[str, Any]]):
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {"input_ids": self.input_ids[index], "labels": self.labels[index], "index": index}
 
+    def head(self, rows: int) -> EncodedTexts:
+        """The first rows."""
+        return EncodedTexts(self.input_ids[:rows], self.labels[:rows])
+
     @property
     def lengths(self) -> list[int]:
         return [len(ids) for ids in self.input_ids]
+
+
+class EncodedSentences(EncodedTexts):
+    """Windows of sentences, with a label for each token: the tag of the word that it starts, or
+    IGNORED. `tags` are those of all words of all sentences."""
+
+    def __init__(self, windows: Sequence[Window], tags: Sequence[Sequence[int]]) -> None:
+        labels = []
+        for window in windows:
+            row = [IGNORED] * len(window.input_ids)
+            for word, place in zip(window.words, window.first, strict=True):
+                row[place] = tags[window.sentence][word]
+            labels.append(row)
+        super().__init__([window.input_ids for window in windows], labels)
+        self.windows = windows
+        self.tags = tags
+
+    def head(self, rows: int) -> EncodedSentences:
+        return EncodedSentences(self.windows[:rows], self.tags)
 
 
 class LengthBuckets(Sampler[int]):
@@ -86,6 +112,13 @@ class Collate:
         return {
             "input_ids": input_ids,
             "attention_mask": attention_mask,
-            "labels": torch.tensor([row["labels"] for row in rows]),
+            "labels": _labels([row["labels"] for row in rows], length),
             "index": torch.tensor([row["index"] for row in rows]),
         }
+
+
+def _labels(labels: Sequence[Any], length: int) -> Tensor:
+    """[B] of texts, [B, L] of sentences."""
+    if isinstance(labels[0], int):
+        return torch.tensor(labels)
+    return torch.tensor([[*row, *[IGNORED] * (length - len(row))] for row in labels])

@@ -14,7 +14,7 @@ TOLERATED = 1.25  # times the target: a denser model is no candidate while a spa
 
 
 class BestWeights(TrainerCallback):
-    """Keeps the weights with the best validation accuracy; off without a patience.
+    """Keeps the weights with the best validation accuracy (F1 of a tagger); off without a patience.
 
     Evaluations of the warm-up do not count: its weights are not what the run is for, and patience
     starts anew when the circuit phase does.
@@ -39,7 +39,7 @@ class BestWeights(TrainerCallback):
         lexical = "eval_open_words" in metrics
         if self.patience is None or (lexical and not metrics["eval_phase"]):
             return
-        score = metrics["eval_accuracy"]
+        score = metrics.get("eval_f1", metrics["eval_accuracy"])
         if lexical and metrics["eval_open_words"] > TOLERATED * self.target_words:
             score -= 1
         if self.best is None or score > self.best:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from lexical_sae.text.catalog import CATALOG
 from lexical_sae.text.wheels import MINILM
 from lexical_sae.text.yaml_text import read_value, read_yaml
 from lexical_sae.training.combinations import check_combinations
@@ -95,7 +96,7 @@ def resolve_config(
     _check_keys(mapping, where)
     _check_keys(overrides, ASSIGNED)
     given = _laid_over(mapping, overrides)
-    recipe = given.get("recipe", RunConfig.model_fields["recipe"].default)
+    recipe = given.setdefault("recipe", default_recipe(given.get("dataset")))
     # an unknown recipe is told with everything else; until then any will do
     base = RECIPES[recipe if isinstance(recipe, str) and recipe in RECIPES else "default"]
     settings = {key: value for key, value in given.items() if key in Settings.model_fields}
@@ -106,6 +107,12 @@ def resolve_config(
         return RunConfig.model_validate(run, strict=True)
     except ValidationError as error:
         raise ValueError(_sentence(error, overrides, where)) from None
+
+
+def default_recipe(dataset: object) -> str:
+    """`tagging` for the named datasets that are tagged, `default` for all others."""
+    known = CATALOG.get(dataset) if isinstance(dataset, str) else None
+    return "tagging" if known is not None and known.task == "tagging" else "default"
 
 
 def dump_config(config: RunConfig) -> str:

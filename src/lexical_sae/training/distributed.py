@@ -66,3 +66,12 @@ def mean_over_processes(x: Tensor) -> Tensor:
     """(1/N) Σ_p x_p, the same on every process; differentiable. With one process: x itself."""
     count = process_count()
     return x if count == 1 else sum_over_processes(x) / count
+
+
+def share_of_rows(rows: int, device: torch.device) -> float:
+    """This process's number of rows over their mean: its weight in a mean over all rows, where
+    the processes hold different numbers of them (tagged words). 1 with one process."""
+    if process_count() == 1:
+        return 1.0
+    here = torch.tensor(float(rows), dtype=torch.float64, device=device)
+    return rows / float(mean_over_processes(here))

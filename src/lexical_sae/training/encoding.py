@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lexical_sae.text.alignment import sentence_windows
+from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.tokenise import encode
-from lexical_sae.training.batching import EncodedTexts
+from lexical_sae.training.batching import EncodedSentences, EncodedTexts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -32,6 +34,29 @@ def encode_texts(
         for ids, mask in zip(batch.input_ids, batch.attention_mask.bool(), strict=True):
             rows.append(ids[mask].tolist())
     return EncodedTexts(rows, list(labels))
+
+
+def encode_sentences(
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[Sequence[str]],
+    tags: Sequence[Sequence[int]],
+    max_tokens: int,
+    structural: Sequence[int],
+) -> EncodedSentences:
+    """Every sentence in one window, or in several that overlap; each word is decided once."""
+    return EncodedSentences(sentence_windows(tokenizer, sentences, max_tokens, structural), tags)
+
+
+def encode_dataset(
+    tokenizer: PreTrainedTokenizerBase,
+    data: TextDataset,
+    max_tokens: int,
+    structural: Sequence[int],
+) -> EncodedTexts:
+    """The rows of a dataset, by its task."""
+    if data.task == "tagging":
+        return encode_sentences(tokenizer, data.tokens, data.tags, max_tokens, structural)
+    return encode_texts(tokenizer, data.texts, data.labels, max_tokens, structural)
 
 
 def choose_max_length(encoded: EncodedTexts, longest: int) -> int:

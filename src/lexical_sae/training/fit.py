@@ -18,6 +18,7 @@ from transformers import TrainerCallback
 from lexical_sae.model.backbone import length_limit
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.model.lexical_sae import LexicalSAE
+from lexical_sae.text.alignment import join_words
 from lexical_sae.text.dataset import TextDataset, check_dataset
 from lexical_sae.training.arguments import training_arguments
 from lexical_sae.training.batch_size import LARGEST, choose_batch_size, free_memory
@@ -26,7 +27,7 @@ from lexical_sae.training.best import BestWeights
 from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.combinations import TERMS
 from lexical_sae.training.config import RunConfig
-from lexical_sae.training.encoding import choose_max_length, encode_texts
+from lexical_sae.training.encoding import choose_max_length, encode_dataset
 from lexical_sae.training.head_start import fit_head
 from lexical_sae.training.interrupt import StopOnSignal
 from lexical_sae.training.measure import measure
@@ -34,6 +35,7 @@ from lexical_sae.training.objective import Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.reference import Reference, collect_reference
 from lexical_sae.training.settings import Settings
+from lexical_sae.training.shared_head import fold_head
 from lexical_sae.training.trainer import LexicalTrainer
 from lexical_sae.training.try_rates import try_rates
 
@@ -72,7 +74,9 @@ class Stopwatch:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-def build_model(config: RunConfig, labels: Sequence[str], texts: Sequence[str]) -> Any:
+def build_model(
+    config: RunConfig, labels: Sequence[str], texts: Sequence[str], task: str = "classification"
+) -> Any:
     """The untrained model of a run: adapted and calibrated, or the dense twin.
 
     Adaptation prepares the backbone and is cached; its seed is fixed, so that runs with different
@@ -80,10 +84,11 @@ def build_model(config: RunConfig, labels: Sequence[str], texts: Sequence[str]) 
     """
     settings = config.settings
     if config.dense_twin:
-        return DenseTwin.from_backbone(config.backbone, labels, seed=settings.seed)
+        return DenseTwin.from_backbone(config.backbone, labels, task, seed=settings.seed)
     return LexicalSAE.from_backbone(
         config.backbone,
         labels,
+        task,
         texts=texts,
         open_words=settings.start_words or 4 * settings.target_words,
         seed=settings.seed,
@@ -110,14 +115,16 @@ def fit(
     once, at the end.
     """
     check_dataset(train, training=True)
+    check_task_settings(config, train.task)
     settings, watch, processes = config.settings, Stopwatch(), PartialState()
     with watch.part("preparation"), processes.main_process_first():
-        model = build_model(config, train.label_names, train.texts)
+        model = build_model(config, train.label_names, _plain_texts(train), train.task)
     prepare_model(model, settings)
     splits = {"train": train, "validation": validation, "held_out": held_out}
     max_length, encoded = _encode(model, settings, splits)
     batch_size = _batch_size(model, settings, max_length, processes.num_processes)
-    steps_per_epoch = _steps_per_epoch(len(train), batch_size, settings)
+    rows = len(encoded["train"])
+    steps_per_epoch = _steps_per_epoch(rows, batch_size, settings)
     steps = max(1, math.ceil(settings.epochs * steps_per_epoch - 1e-9))
     collate = Collate(model.tokenizer.pad_token_id)
     with watch.part("training"):  # reference and head are part of what training costs
@@ -152,7 +159,7 @@ def fit(
             folder / "checkpoints",
             batch_size=batch_size // processes.num_processes,
             steps=steps,
-            rows=len(train),
+            rows=rows,
             evaluate=validation is not None,
             log_every=log_every,
         ),
@@ -166,6 +173,7 @@ def fit(
     measured: dict[str, float] = {}
     if signals.received is None:
         _take_weights(trainer, best)
+        fold_head(model)
         if "held_out" in encoded:
             with watch.part("evaluation"):
                 measured = measure(
@@ -191,6 +199,25 @@ def fit(
     )
 
 
+def check_task_settings(config: RunConfig, task: str) -> None:
+    """Refuse settings that have no meaning for the task of the data."""
+    if task != "tagging" or config.dense_twin:
+        return
+    advice = "expected recipe: tagging, or positions: words and content: null."
+    if config.settings.model.positions == "content":
+        raise ValueError(
+            f"model.positions is content, but in {config.dataset} every word has a tag; {advice}"
+        )
+    if config.settings.content is not None:
+        raise ValueError(f"content is on, but in {config.dataset} every word has a tag; {advice}")
+
+
+def _plain_texts(data: TextDataset) -> list[str]:
+    if data.task == "tagging":
+        return [join_words(words).text for words in data.tokens]
+    return data.texts
+
+
 def without_terms(settings: Settings) -> Settings:
     """The same budget and optimiser on the task loss alone, for the dense twin."""
     off: dict[str, Any] = dict.fromkeys(TERMS)
@@ -207,8 +234,7 @@ def _encode(
         raise ValueError(f"max_length is {limit}; this backbone reads at most {longest} tokens.")
 
     def encoded(split: TextDataset, at: int) -> EncodedTexts:
-        structural = model.config.special_token_ids
-        return encode_texts(model.tokenizer, split.texts, split.labels, at, structural)
+        return encode_dataset(model.tokenizer, split, at, model.config.special_token_ids)
 
     if limit is None:
         assert splits["train"] is not None
@@ -252,8 +278,7 @@ def _reference_of_some(
     """What the untrained model opens for the first held-out texts, to measure drift against."""
     if texts is None or not isinstance(model, LexicalSAE):
         return None
-    some = EncodedTexts(texts.input_ids[:REFERENCE_ROWS], texts.labels[:REFERENCE_ROWS])
-    return collect_reference(model, some, collate, REFERENCE_ROWS)
+    return collect_reference(model, texts.head(REFERENCE_ROWS), collate, REFERENCE_ROWS)
 
 
 @torch.no_grad()

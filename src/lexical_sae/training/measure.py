@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from lexical_sae.attribution.circuits import circuit_mask
 from lexical_sae.attribution.contributions import compute_attribution_tensor
@@ -15,8 +15,10 @@ from lexical_sae.attribution.verify import verify_sum
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.state import CircuitState
-from lexical_sae.training.batching import Collate, EncodedTexts
+from lexical_sae.training.batching import Collate, EncodedSentences, EncodedTexts
+from lexical_sae.training.decisions import decide
 from lexical_sae.training.distributed import process_count, process_rank, sum_over_processes
+from lexical_sae.training.entity_measure import EntityMeasure
 from lexical_sae.training.losses.anchor import overlap
 from lexical_sae.training.losses.reference_words import ReferenceWords
 
@@ -26,17 +28,19 @@ EVAL_BATCH = 64
 def length_batches(
     texts: EncodedTexts, collate: Collate, batch: int
 ) -> Iterator[dict[str, Tensor]]:
-    """All texts, of like length together; each process takes its part."""
+    """All texts, of like length together; each process takes its part. Of sentences it takes all:
+    their entities can be counted only where all windows of a sentence are."""
     lengths = texts.lengths
-    order = sorted(range(len(texts)), key=lambda i: lengths[i])
-    mine = order[process_rank() :: process_count()]
+    mine = sorted(range(len(texts)), key=lambda i: lengths[i])
+    if not isinstance(texts, EncodedSentences):
+        mine = mine[process_rank() :: process_count()]
     for start in range(0, len(mine), batch):
         yield collate([texts[i] for i in mine[start : start + batch]])
 
 
 @torch.no_grad()
 def measure(
-    model: nn.Module,
+    model: Any,
     texts: EncodedTexts,
     collate: Collate,
     *,
@@ -44,10 +48,12 @@ def measure(
     reference: ReferenceWords | None = None,
     reference_rows: int | None = None,
     residual: bool = False,
+    entities: EntityMeasure | None = None,
     batch: int = EVAL_BATCH,
 ) -> dict[str, float]:
-    """Means over all texts: ce, accuracy and, for a lexical model, open_words.
+    """Means over all texts (tagged words): ce, accuracy and, for a lexical model, open_words.
 
+    Sentences give the entities' precision, recall and f1 too, of the best legal tags.
     `circuit_fraction` adds circuit_agreement (share of the model's own predictions that its circuit
     of that size keeps) and content_share; `reference` (of the first `reference_rows` texts) adds
     reference_overlap; `residual` adds the largest residual of the sum.
@@ -56,6 +62,8 @@ def measure(
     totals: dict[str, float] = {}
     largest = 0.0
     centroids: Tensor | None = None  # [C, V] Σ|A| by predicted class
+    if entities is None and isinstance(texts, EncodedSentences):
+        entities = EntityMeasure(texts, model.config.labels)
 
     def add(name: str, values: Tensor) -> None:
         totals[name] = totals.get(name, 0.0) + float(values.double().sum())
@@ -63,8 +71,10 @@ def measure(
     with in_mode(model, training=False):
         for inputs in length_batches(texts, collate, batch):
             inputs = {name: tensor.to(device) for name, tensor in inputs.items()}
-            labels, index = inputs.pop("labels"), inputs.pop("index")
-            state: Any = model(**inputs, task="classification")
+            state, counted = decide(model, inputs)
+            labels, index = counted.labels, counted.index
+            if entities is not None:
+                entities.add(inputs["index"], state.logits)
             add("rows", torch.ones(len(labels)))
             add("ce", F.cross_entropy(state.logits, labels, reduction="none"))
             add("accuracy", state.logits.argmax(-1) == labels)
@@ -75,7 +85,9 @@ def measure(
                 assert isinstance(model, LexicalSAE)
                 open_words = state.open_words
                 attribution = compute_attribution_tensor(state, row_classes=state.predicted)
-                _circuit_measures(model, state, attribution, inputs, circuit_fraction, add)
+                _circuit_measures(state, attribution, circuit_fraction, add)
+                if not isinstance(texts, EncodedSentences):
+                    _content_share(model, state, attribution, inputs, add)
                 centroids = _add_attributions(centroids, state, attribution)
                 if reference is not None:
                     known = index < (len(texts) if reference_rows is None else reference_rows)
@@ -92,24 +104,32 @@ def measure(
     means = {name: value / rows for name, value in reduced.items()}
     if overlap_rows:
         means["reference_overlap"] *= rows / overlap_rows
+    if entities is not None:
+        micro = entities.scores().micro
+        means |= {"precision": micro.precision, "recall": micro.recall, "f1": micro.f1}
     if centroids is not None:
         means |= _mean_cosine(sum_over_processes(centroids))
     return {**means, "max_residual": largest} if residual else means
 
 
 def _circuit_measures(
+    state: CircuitState, attribution: Tensor, fraction: float, add: Callable[[str, Tensor], None]
+) -> None:
+    mask = circuit_mask(attribution, state.open_words, fraction=fraction)
+    masked = state.with_open_words(state.open_words.scaled(mask))
+    add("circuit_agreement", masked.predicted == state.predicted)
+
+
+def _content_share(
     model: LexicalSAE,
     state: CircuitState,
     attribution: Tensor,
     inputs: dict[str, Tensor],
-    fraction: float,
     add: Callable[[str, Tensor], None],
 ) -> None:
-    open_words, predicted = state.open_words, state.predicted
-    mask = circuit_mask(attribution, open_words, fraction=fraction)
-    masked = state.with_open_words(open_words.scaled(mask))
-    add("circuit_agreement", masked.predicted == predicted)
-    at_content = model.content_mask(**inputs)[open_words.row, open_words.position]
+    open_words = state.open_words
+    content = model.content_mask(inputs["input_ids"], inputs["attention_mask"])
+    at_content = content[open_words.row, open_words.position]
     add("content_share", overlap(attribution, at_content, open_words))
 
 

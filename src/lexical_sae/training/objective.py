@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,8 +14,9 @@ from lexical_sae.model.gate import nonnegative_threshold
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.state import CircuitState
 from lexical_sae.training.combinations import terms_on
+from lexical_sae.training.decisions import Batch, sample_rows
 from lexical_sae.training.density import DensityControl
-from lexical_sae.training.distributed import mean_over_processes
+from lexical_sae.training.distributed import mean_over_processes, share_of_rows
 from lexical_sae.training.geco import GECOController
 from lexical_sae.training.losses.anchor import anchor
 from lexical_sae.training.losses.centroids import ClassCentroids
@@ -31,15 +31,6 @@ from lexical_sae.training.losses.target import target_l0, target_l1
 from lexical_sae.training.losses.weighting import UncertaintyWeights
 from lexical_sae.training.reference import Reference
 from lexical_sae.training.settings import Settings
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """What the terms need to know of a batch besides the model's state."""
-
-    labels: Tensor  # [B]
-    index: Tensor  # [B] each text's place in the training set
-    content_mask: Tensor | None = None  # [B, L] true at content words, for the content term
 
 
 class Objective(nn.Module):
@@ -109,16 +100,26 @@ class Objective(nn.Module):
             seen["open_words"] = state.open_words.counts().float().mean()
         total = ce
         if self.in_circuit_phase:
-            terms = self._terms(state, batch)
+            terms = self._terms(*self._sampled(state, batch))
             seen |= {name: value.detach() for name, value in terms.items()}
             circuit = self._combined(terms)
             total = circuit + (self.geco.multiplier if self.settings.constraint else 1.0) * ce
         elif self.rates is not None:
             self.rates.update(state.open_words)
         seen["loss"] = total.detach()
-        means = mean_over_processes(torch.stack(list(seen.values())).double()).tolist()
+        share = share_of_rows(len(batch.labels), total.device)
+        means = mean_over_processes(share * torch.stack(list(seen.values())).double()).tolist()
         self._seen.append(dict(zip(seen, means, strict=True)))
-        return total
+        return share * total
+
+    def _sampled(self, state: CircuitState, batch: Batch) -> tuple[CircuitState, Batch]:
+        """The decisions that the terms look at: all of a batch of texts, some of its words."""
+        chosen = sample_rows(
+            len(batch.labels), self.settings.circuit_positions, batch.labels.device
+        )
+        if chosen is None:
+            return state, batch
+        return state.at_rows(chosen), batch.at_rows(chosen)
 
     def _terms(self, state: CircuitState, batch: Batch) -> dict[str, Tensor]:
         """Every term that is switched on, unweighted."""

@@ -75,7 +75,9 @@ def value_pieces(
 def evaluation_pieces(metrics: Mapping[str, Any], epoch: float) -> list[Piece]:
     """The line of one evaluation; none without an eval_ value to show."""
     pieces = []
-    if _is_number(metrics.get("eval_accuracy")):
+    if _is_number(metrics.get("eval_f1")):
+        pieces.append(Piece(f"validation F1 {percent(metrics['eval_f1'])}", 0))
+    elif _is_number(metrics.get("eval_accuracy")):
         pieces.append(Piece(f"validation accuracy {percent(metrics['eval_accuracy'])}", 0))
     elif _is_number(metrics.get("eval_ce")):
         pieces.append(Piece(f"validation ce {number(metrics['eval_ce'], 3)}", 0))

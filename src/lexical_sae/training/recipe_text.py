@@ -12,6 +12,7 @@ from lexical_sae.training.settings import Settings
 
 ABOUT = {
     "default": "ours, chosen by measurement",
+    "tagging": "ours for tagged words, chosen for tagged datasets",
     "cis": "Circuit-Integrated SPLADE (CIS), mended",
     "lexical-sae": "Lexical-SAE, mended",
     "cajt": "Circuit-Anchored JumpReLU Transcoder (CAJT), mended",

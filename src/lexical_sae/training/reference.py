@@ -14,6 +14,7 @@ from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.training.batching import Collate, EncodedTexts
+from lexical_sae.training.decisions import decide
 from lexical_sae.training.losses.reference_words import ReferenceWords, ReferenceWordsBuilder
 
 BATCH = 64
@@ -58,7 +59,7 @@ def collect_reference(
         for start in range(0, len(order), BATCH):
             inputs = collate([texts[i] for i in order[start : start + BATCH]])
             inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
-            open_words = model.classify(inputs["input_ids"], inputs["attention_mask"]).open_words
-            builder.add(inputs["index"], open_words)
-            batches.append(OpenBatch(inputs["labels"], open_words))
+            state, batch = decide(model, inputs)
+            builder.add(batch.index, state.open_words)
+            batches.append(OpenBatch(batch.labels, state.open_words))
     return Reference(builder.build(), stride, tuple(batches))

@@ -17,7 +17,7 @@ from lexical_sae.text.registry import load_splits
 from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.config import RunConfig, dump_config
 from lexical_sae.training.environment import environment, write_json
-from lexical_sae.training.fit import Fitted, fit
+from lexical_sae.training.fit import Fitted, check_task_settings, fit
 from lexical_sae.training.history import HistoryCallback, read_history
 from lexical_sae.training.progress import ProgressCallback
 
@@ -42,10 +42,6 @@ def load_data(config: RunConfig) -> Data:
         label_column=config.label_column,
     )
     train = splits["train"]
-    if train.task != "classification":
-        raise ValueError(
-            f"{config.dataset} is a {train.task} dataset; expected one for classification."
-        )
     if config.train_rows is not None:
         train = _first_rows(train, config.train_rows)
     return Data(train, splits.get("validation"), splits.get("test"))
@@ -79,6 +75,7 @@ def train_run(
     """
     main = PartialState().is_main_process
     data = data if data is not None else load_data(config)
+    check_task_settings(config, data.train.task)  # before anything is written
     if main:
         _start(config, folder, resume)
         for note in data.train.notes:

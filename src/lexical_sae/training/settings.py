@@ -99,6 +99,7 @@ class Settings(Part):
     frequency: Frequency | None = None
     anchor: Anchor | None = None
     content: Content | None = None
+    circuit_positions: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     weighting: Literal["sum", "uncertainty"] = "sum"
     constraint: bool = True
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -129,5 +130,6 @@ class Settings(Part):
     weight_average: Share | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     freeze_embeddings: bool = False
+    shared_head: Annotated[float, Field(ge=0, le=10)] = 0.0
 
     model: ModelOptions = ModelOptions()

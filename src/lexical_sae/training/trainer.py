@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from lexical_sae.training.averaging import WeightAverage
 from lexical_sae.training.batching import Collate, EncodedTexts, LengthBuckets
 from lexical_sae.training.best import BestWeights
 from lexical_sae.training.centralisation import centralise_gradients
+from lexical_sae.training.decisions import decide
 from lexical_sae.training.measure import measure
-from lexical_sae.training.objective import Batch, Objective
+from lexical_sae.training.objective import Objective
 from lexical_sae.training.optimizers import (
     build_optimizer,
     build_schedule,
@@ -31,6 +33,7 @@ from lexical_sae.training.optimizers import (
 )
 from lexical_sae.training.schedule_free import evaluation_weights
 from lexical_sae.training.settings import Settings
+from lexical_sae.training.shared_head import computed_once
 
 TENSORS, NUMBERS = "objective.safetensors", "objective.json"
 
@@ -94,16 +97,12 @@ class LexicalTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        read = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
-        # through the wrapper's forward, so that several processes add up their gradients
-        state: Any = model(**read, task="classification")
-        needs_content = self.objective.settings.content is not None
-        batch = Batch(
-            labels=inputs["labels"],
-            index=inputs["index"],
-            content_mask=self.model.content_mask(**read) if needs_content else None,
-        )
-        loss = self.objective(state, batch)
+        with computed_once():
+            state, batch = decide(model, inputs)
+            if self.objective.settings.content is not None:
+                mask = self.model.content_mask(inputs["input_ids"], inputs["attention_mask"])
+                batch = replace(batch, content_mask=mask)
+            loss = self.objective(state, batch)
         return (loss, state) if return_outputs else loss
 
     def step_ended(self) -> None:
@@ -173,7 +172,7 @@ class LexicalTrainer(Trainer):
         texts: Any = eval_dataset if eval_dataset is not None else self.eval_dataset
         if texts is None:
             raise ValueError("There is no validation split to evaluate on; give validation texts.")
-        with self.evaluated_weights():
+        with self.evaluated_weights(), computed_once():
             found = measure(
                 self.model, texts, self.collate, circuit_fraction=self._circuit_fraction()
             )

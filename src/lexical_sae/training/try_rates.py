@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from lexical_sae.training.batching import Collate, EncodedTexts, LengthBuckets
+from lexical_sae.training.decisions import decide
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.optimizers import build_optimizer, parameter_groups
 from lexical_sae.training.range_test import learning_rate_range_test
@@ -27,8 +28,8 @@ def try_rates(
     def loss(step: int) -> Tensor:
         inputs = collate([texts[i] for i in batches[step % len(batches)]])
         inputs = {name: tensor.to(device) for name, tensor in inputs.items()}
-        state = model(inputs["input_ids"], inputs["attention_mask"], task="classification")
-        return objective.task_loss(state.logits, inputs["labels"])
+        state, batch = decide(model, inputs)
+        return objective.task_loss(state.logits, batch.labels)
 
     groups = parameter_groups(model, settings)
     plain = settings.model_copy(update={"optimizer": "adamw"})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexical_sae.evaluation.entities import entity_scores, strict_spans
+from lexical_sae.text.entity_scores import entity_scores, strict_spans
 from lexical_sae.text.iob import Span
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]

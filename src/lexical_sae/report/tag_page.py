@@ -1,0 +1,77 @@
+"""Tagged sentences as HTML: a page of its own, or a piece for a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lexical_sae.attribution.tag_explanation import EntityExplanation, TagExplanation
+from lexical_sae.report.explanation_page import bar, in_notebook, side, signed
+from lexical_sae.report.page import page, render
+
+TITLE = "Why the words are tagged so"
+TOP = 10  # open words of an entity with a row of their own
+
+
+def tag_page(explanations: Sequence[TagExplanation], title: str = TITLE) -> str:
+    """One file: all sentences below each other."""
+    if not explanations:
+        raise ValueError("There are no explanations to show; expected at least one.")
+    lead = (
+        "Each entity is the sum of its rows, exactly: the open words of all of its words, for the "
+        "tags that they got."
+    )
+    return page(title, lead, "\n".join(_article(explanation) for explanation in explanations))
+
+
+def tag_fragment(explanation: TagExplanation) -> str:
+    """For a notebook, which brings the page around it."""
+    return in_notebook(_article(explanation))
+
+
+def _article(explanation: TagExplanation) -> str:
+    return render(
+        "tags.html",
+        e=explanation,
+        text=list(_pieces(explanation)),
+        entities=[_entity(found) for found in explanation.entities],
+    )
+
+
+def _pieces(explanation: TagExplanation) -> Iterator[dict[str, Any]]:
+    """The text in order, cut at its entities."""
+    done = 0
+    for found in explanation.entities:
+        entity = found.entity
+        yield {"text": explanation.text[done : entity.start], "type": ""}
+        yield {"text": explanation.text[entity.start : entity.end], "type": entity.type}
+        done = entity.end
+    yield {"text": explanation.text[done:], "type": ""}
+
+
+def _entity(found: EntityExplanation) -> dict[str, Any]:
+    shown, others = found.vocabulary[:TOP], found.vocabulary[TOP:]
+    widest = max((abs(word.contribution) for word in shown), default=1.0)
+    return {
+        "text": found.entity.text,
+        "type": found.entity.type,
+        "score": f"{100 * found.entity.score:.1f} %",
+        "rows": [
+            {
+                "word": word.word,
+                "score": signed(word.contribution),
+                "side": side(word.contribution),
+                **bar(word.contribution / widest),
+            }
+            for word in shown
+        ],
+        "rest": (
+            {"count": len(others), "score": signed(math.fsum(w.contribution for w in others))}
+            if others
+            else None
+        ),
+        "bias": signed(found.bias),
+        "logit": f"{found.logit:.4f}",
+        "residual": f"{found.residual:.0e}",
+    }

@@ -1,0 +1,237 @@
+"""LexicalTagger, and the commands on a tagger: train, evaluate, predict, explain."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from lexical_sae import LexicalClassifier, LexicalTagger
+from lexical_sae.evaluation.held_out import evaluate_model
+from lexical_sae.training.fit import fit
+from tests.tagged import TAGS, tagged_dataset
+from tests.training.small import save_backbone, small_config
+
+DATA = tagged_dataset(120)
+NAMES = [[TAGS[tag] for tag in tags] for tags in DATA.tags]
+# this backbone is not pretrained: its words mean nothing that would be worth keeping
+FREE = {"dictionary_rate_factor": 1, "anchor": None}
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_backbone(tmp_path_factory.mktemp("backbone"))
+
+
+def tagger(backbone: Path, **changes: Any) -> LexicalTagger:
+    chosen: dict[str, Any] = {
+        "backbone": str(backbone),
+        "epochs": 6,
+        "batch_size": 8,
+        "target_words": 4,
+        "learning_rate": 3e-3,
+        "settings": {"start_words": 16, **FREE},
+    }
+    return LexicalTagger(**{**chosen, **changes})
+
+
+@pytest.fixture(scope="module")
+def fitted(backbone: Path) -> LexicalTagger:
+    return tagger(backbone).fit(DATA.tokens, NAMES)
+
+
+def test_it_learns_entities(fitted: LexicalTagger) -> None:
+    new = tagged_dataset(40, seed=5)
+    assert fitted.score(new.tokens, [[TAGS[tag] for tag in tags] for tags in new.tags]) > 0.9
+    assert fitted.predict([["the", "old", "house", "is", "dull", "."]]) == [
+        ["O", "B-ART", "I-ART", "O", "B-MOOD", "O"]
+    ]
+    (entities,) = fitted.predict_entities(["the film is very funny."])
+    assert [(e.text, e.start, e.end, e.type) for e in entities] == [
+        ("film", 4, 8, "ART"),
+        ("very funny", 12, 22, "MOOD"),
+    ]
+    assert fitted.classes_ == list(TAGS)
+
+
+def test_save_and_load_give_the_same_tags_and_sums(fitted: LexicalTagger, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "tagger")
+    loaded = LexicalTagger.load(tmp_path / "tagger")
+    assert loaded.get_params() == fitted.get_params()
+    some = DATA.tokens[:10]
+    assert loaded.predict(some) == fitted.predict(some)
+    assert loaded.explain(some[0]).to_dict() == fitted.explain(some[0]).to_dict()
+    with pytest.raises(ValueError, match="is for tagging; LexicalClassifier loads"):
+        LexicalClassifier.load(tmp_path / "tagger")
+
+
+def test_other_schemes_are_converted(backbone: Path) -> None:
+    single = {"B-ART": "U-ART", "B-MOOD": "U-MOOD"}
+    bilou = []
+    for tags in NAMES[:30]:
+        row = list(tags)
+        for i, tag in enumerate(tags):
+            goes_on = i + 1 < len(tags) and tags[i + 1].startswith("I-")
+            if tag.startswith("B-") and not goes_on:
+                row[i] = single[tag]
+            elif tag.startswith("I-") and not goes_on:
+                row[i] = "L-" + tag[2:]
+        bilou.append(row)
+    found = tagger(backbone, epochs=1).fit(DATA.tokens[:30], bilou)
+    assert found.classes_ == list(TAGS)
+
+
+def test_it_is_cloned_and_refuses_what_does_not_fit(backbone: Path) -> None:
+    fresh = clone(tagger(backbone))
+    with pytest.raises(NotFittedError, match="call fit or load"):
+        fresh.predict(DATA.tokens[:1])
+    with pytest.raises(ValueError, match="1 lists of tags for 2 sentences"):
+        fresh.fit(DATA.tokens[:2], NAMES[:1])
+    with pytest.raises(ValueError, match="tokens but 1 tags"):
+        fresh.fit(DATA.tokens[:30], [["O"], *NAMES[1:30]])
+    with pytest.raises(ValueError, match="the tag 'X'"):
+        fresh.fit(DATA.tokens[:2], [["X"] * len(DATA.tokens[0]), NAMES[1]])
+    wrong = tagger(backbone, recipe="default")
+    with pytest.raises(ValueError, match="recipe: tagging"):
+        wrong.fit(DATA.tokens[:30], NAMES[:30])
+
+
+@pytest.mark.parametrize("recipe", ["tagging", "cis", "lexical-sae", "cajt"])
+def test_every_recipe_tags(backbone: Path, tmp_path: Path, recipe: str) -> None:
+    config = small_config(backbone, recipe=recipe, circuit_positions=20)
+    done = fit(
+        config, tagged_dataset(48), tagged_dataset(16, 1), tmp_path, held_out=tagged_dataset(16, 2)
+    )
+    assert {"f1", "precision", "recall", "accuracy", "open_words"} <= set(done.held_out)
+    assert done.held_out["max_residual"] < 1e-4
+
+
+def test_the_twin_tags_too(backbone: Path, tmp_path: Path) -> None:
+    config = small_config(backbone, dense_twin=True, epochs=12, learning_rate=3e-3)
+    done = fit(config, tagged_dataset(96), None, tmp_path, held_out=tagged_dataset(20, 2))
+    assert done.held_out["f1"] > 0.9
+    assert "open_words" not in done.held_out
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_been(backbone: Path, tmp_path: Path) -> None:
+    """Sampled positions are drawn from a generator that a checkpoint keeps."""
+    from transformers import TrainerCallback
+
+    class Kill(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step == 10:
+                control.should_training_stop = True
+                control.should_save = True
+
+    config = small_config(backbone, recipe="tagging", circuit_positions=12, epochs=3, **FREE)
+    data = tagged_dataset(48)
+
+    def losses(folder: Path, **more: Any) -> dict[int, float]:
+        done = fit(config, data, None, folder, log_every=1, **more)
+        assert done.trainer is not None
+        log = done.trainer.state.log_history
+        return {line["step"]: line["ce"] for line in log if "ce" in line}
+
+    whole = losses(tmp_path / "whole")
+    losses(tmp_path / "parts", callbacks=[Kill()])
+    parts = losses(tmp_path / "parts", resume=True)
+    assert parts == whole
+
+
+def test_evaluation_matches_labels_by_name(fitted: LexicalTagger) -> None:
+    from dataclasses import replace
+
+    data = tagged_dataset(30, seed=3)
+    turned = replace(
+        data,
+        label_names=TAGS[::-1],
+        tags=[[len(TAGS) - 1 - tag for tag in tags] for tags in data.tags],
+    )
+    found = evaluate_model(fitted.model_, data)
+    assert found == evaluate_model(fitted.model_, turned)
+    assert set(found["types"]) == {"ART", "MOOD"}
+    assert found["rows"] == 30
+    strange = replace(data, label_names=("O", "B-ART", "I-ART", "B-X", "I-X"))
+    with pytest.raises(ValueError, match="the label 'B-X', which the model does not know"):
+        evaluate_model(fitted.model_, strange)
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "lexical_sae", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+def write_rows(path: Path, rows: int, seed: int) -> Path:
+    data = tagged_dataset(rows, seed)
+    with path.open("w", encoding="utf-8") as file:
+        for words, tags in zip(data.tokens, data.tags, strict=True):
+            row = {"tokens": words, "tags": [TAGS[tag] for tag in tags]}
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+def test_the_commands(backbone: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    write_rows(data / "train.jsonl", 80, 0)
+    write_rows(data / "test.jsonl", 20, 1)
+    run = tmp_path / "run"
+    flags = ["--recipe", "tagging", "--epochs", 6, "--batch-size", 8, "--learning-rate", "3e-3"]
+    sets = ["--set", "start_words=16", "--set", "anchor=null", "--set", "dictionary_rate_factor=1"]
+    flags += ["--target-words", 4, "--backbone", backbone, "--dataset", data, *sets]
+    wrong = command("train", "--output", run, *["default" if f == "tagging" else f for f in flags])
+    assert wrong.returncode == 2
+    assert "expected recipe: tagging" in wrong.stderr
+    done = command("train", "--output", run, *flags)
+    assert done.returncode == 0, done.stderr
+    assert "F1 of entities on test:" in done.stdout
+
+    found = command("evaluate", run, "--json", "--topk-per-position", 3)
+    assert found.returncode == 0, found.stderr
+    measured = json.loads(found.stdout)
+    assert measured["rows"] == 20
+    assert measured["open_words"] <= 3
+    shown = command("evaluate", run, "--limit", 5).stdout
+    assert "all entities: F1" in shown
+    assert "5 sentences" in shown
+
+    answer = command("predict", run, "--input", data / "test.jsonl", "--output", tmp_path / "o.csv")
+    assert answer.returncode == 0, answer.stderr
+    assert "open words per word" in answer.stdout
+    with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
+        row = next(csv.DictReader(file))
+    assert len(json.loads(row["predicted_tags"])) == len(json.loads(row["tokens"]))
+
+    texts = tmp_path / "texts.csv"
+    texts.write_text('text\n"the film is very funny."\n', encoding="utf-8")
+    out = tmp_path / "o.parquet"
+    assert command("predict", run, "--input", texts, "--output", out).returncode == 0
+    import pyarrow.parquet as pq
+
+    (written,) = pq.read_table(out).to_pylist()
+    assert written["words"] == ["the", "film", "is", "very", "funny", "."]
+    assert {"text", "start", "end", "type", "score"} == set(written["entities"][0])
+
+    explained = command("explain", run, "the film is dull.", "--json")
+    assert [token["text"] for token in json.loads(explained.stdout)["tokens"]][:2] == [
+        "the",
+        "film",
+    ]
+    page = tmp_path / "page.html"
+    assert command("explain", run, "--input", texts, "--html", page).returncode == 0
+    assert "very funny" in page.read_text(encoding="utf-8")
+    refused = command("explain", run, "the film", "--certify")
+    assert refused.returncode == 2
+    assert "--certify is for classifiers" in refused.stderr
+    policy = command(
+        *("predict", run, "--input", texts, "--output", tmp_path / "p.csv", "--policy", texts)
+    )
+    assert policy.returncode == 2
+    assert "this model tags words" in policy.stderr
