@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lexical_sae.training.config import RunConfig
+from lexical_sae.training.config import RunConfig, dump_config
 from lexical_sae.training.run import Data, train_run
 
 
@@ -18,6 +18,9 @@ def finished_run(
 ) -> dict[str, Any]:
     """The metrics of one run, trained now or before."""
     finished = where / "metrics.json"
+    written = where / "config.yaml"
+    if written.exists() and written.read_text() != dump_config(config):
+        raise SystemExit(f"{where} holds a run with other settings; remove it or change --output")
     if not finished.exists():
         console.print(title, style="bold", markup=False)
         resume = (where / "checkpoints").is_dir() and any((where / "checkpoints").iterdir())

@@ -53,9 +53,9 @@ def load(split: str, train_rows: int | None) -> Data:
     return Data(replace(train, notes=()), None, splits[split])
 
 
-def memory_child() -> float:
+def memory_child(assignments: list[str]) -> float:
     """GiB of one training step in the circuit phase, above the model and the optimiser's state."""
-    config = config_of(0, False, ["anchor=null"])
+    config = config_of(0, False, [*assignments, "anchor=null"])
     train = load_splits(DATASET)["train"].head(MEMORY_SENTENCES)
     texts = [" ".join(words) for words in train.tokens]
     model = build_model(config, train.label_names, texts, "tagging")
@@ -92,16 +92,17 @@ def measure(chosen: argparse.Namespace) -> dict[str, Any]:
     console = Console(stderr=True)
     data = load(chosen.split, chosen.train_rows)
     rows, output = len(data.train), chosen.output
-    found = {}
+    found, where = {}, {}
     for name in ("twin", "ours"):
         config = config_of(chosen.seed, name == "twin", chosen.set)
-        where = output / f"{name}-{rows}-seed{chosen.seed}"
-        found[name] = finished_run(config, where, data, console, f"{name}, {rows:,} sentences")
-    model = LexicalSAE.from_pretrained(output / f"ours-{rows}-seed{chosen.seed}" / "model")
-    model.lexical.topk = TOPK
+        where[name] = output / chosen.split / f"{name}-{rows}-seed{chosen.seed}"
+        title = f"{name}, {rows:,} sentences"
+        found[name] = finished_run(config, where[name], data, console, title)
+    model = LexicalSAE.from_pretrained(where["ours"] / "model")
+    model.keep_per_position(TOPK)
     assert data.test is not None
     capped = evaluate_model(model, data.test)
-    child = [sys.executable, "-m", "benchmarks.tagging", "--memory-child"]
+    child = [sys.executable, "-m", "benchmarks.tagging", "--memory-child", "--set", *chosen.set]
     memory = subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout
     ours, twin = found["ours"], found["twin"]
     return {
@@ -111,6 +112,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         "f1_topk32": 100 * capped["f1"],
         "open_words_topk32": capped["open_words"],
         "max_residual": ours["test"]["max_residual"],
+        "max_relative_residual": ours["test"]["max_relative_residual"],
         "memory_gib": float(memory.splitlines()[-1]),
         "time_ratio": ours["seconds"]["training"] / twin["seconds"]["training"],
         "train_rows": rows,
@@ -134,7 +136,7 @@ def main() -> None:
     parser.add_argument("--memory-child", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.memory_child:
-        print(memory_child())
+        print(memory_child(chosen.set))
         return
     found = measure(chosen)
     for name, value in found.items():

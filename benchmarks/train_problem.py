@@ -17,7 +17,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.mode import in_mode
-from lexical_sae.training.decisions import Batch
+from lexical_sae.training.decisions import Batch, texts_batch
 from lexical_sae.training.losses.reference_words import ReferenceWords, ReferenceWordsBuilder
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.preparation import prepare_model
@@ -56,7 +56,9 @@ class Step:
     def tiny(self) -> Step:
         """Two texts of eight tokens, to make the optimiser allocate its state."""
         assert self.batch.content_mask is not None
-        batch = Batch(self.batch.labels[:2], self.batch.index[:2], self.batch.content_mask[:2, :8])
+        batch = texts_batch(
+            self.batch.labels[:2], self.batch.index[:2], self.batch.content_mask[:2, :8]
+        )
         return Step(self.input_ids[:2, :8], self.attention_mask[:2, :8], batch)
 
 
@@ -122,7 +124,7 @@ def build_problem(
     for start in range(0, len(texts), size.batch):
         index = torch.arange(start, start + size.batch)
         ids, mask = encoded["input_ids"][index], encoded["attention_mask"][index]
-        steps.append(Step(ids, mask, Batch(labels[index], index, content_mask[index])))
+        steps.append(Step(ids, mask, texts_batch(labels[index], index, content_mask[index])))
     reference = _untrained_words(model, steps)
     model.train()
     return Problem(model, settings, steps, reference, size)

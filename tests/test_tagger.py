@@ -84,7 +84,8 @@ def test_other_schemes_are_converted(backbone: Path) -> None:
             elif tag.startswith("I-") and not goes_on:
                 row[i] = "L-" + tag[2:]
         bilou.append(row)
-    found = tagger(backbone, epochs=1).fit(DATA.tokens[:30], bilou)
+    with pytest.warns(UserWarning, match="The tags are BILOU; they were converted to IOB2"):
+        found = tagger(backbone, epochs=1).fit(DATA.tokens[:30], bilou)
     assert found.classes_ == list(TAGS)
 
 
@@ -94,8 +95,13 @@ def test_it_is_cloned_and_refuses_what_does_not_fit(backbone: Path) -> None:
         fresh.predict(DATA.tokens[:1])
     with pytest.raises(ValueError, match="1 lists of tags for 2 sentences"):
         fresh.fit(DATA.tokens[:2], NAMES[:1])
-    with pytest.raises(ValueError, match="tokens but 1 tags"):
-        fresh.fit(DATA.tokens[:30], [["O"], *NAMES[1:30]])
+    for row in (0, 2, 11):  # the latter two would be held out
+        with pytest.raises(ValueError, match=f"row {row + 1}: .* tokens but 1 tags"):
+            fresh.fit(DATA.tokens[:30], [*NAMES[:row], ["O"], *NAMES[row + 1 : 30]])
+    with pytest.raises(ValueError, match="X\\[0\\] is 'the film'; expected a list of words"):
+        fresh.fit(["the film"], [["O", "O"]])
+    with pytest.raises(ValueError, match="y\\[0\\] is \\[0, 1\\]"):
+        fresh.fit([["the", "film"]], [[0, 1]])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="the tag 'X'"):
         fresh.fit(DATA.tokens[:2], [["X"] * len(DATA.tokens[0]), NAMES[1]])
     wrong = tagger(backbone, recipe="default")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from lexical_sae.attribution.tags import explain_tags
 from lexical_sae.estimator_base import FITTED_ON, LexicalEstimator
 from lexical_sae.predicting import Predictions, predict_texts
 from lexical_sae.tagging import predict_tags
-from lexical_sae.text.dataset import TextDataset
+from lexical_sae.text.dataset import TextDataset, check_dataset
 from lexical_sae.text.entities import Entity
 from lexical_sae.text.entity_scores import entity_scores
 from lexical_sae.text.iob import tag_inventory
@@ -124,13 +125,15 @@ class LexicalTagger(LexicalEstimator):
 
     def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> LexicalTagger:
         """X: sentences, each a list of words; y: a tag for each word (IOB2, IOB1, BILOU, BIOES)."""
-        sentences, given = [list(words) for words in X], [list(tags) for tags in y]
+        sentences, given = _as_lists(X, "X", "words"), _as_lists(y, "y", "tags")
         if len(sentences) != len(given):
             raise ValueError(
                 f"y has {len(given)} lists of tags for {len(sentences)} sentences; expected one "
                 "each."
             )
-        tags, _ = to_iob2(given)
+        tags, scheme = to_iob2(given)
+        if scheme is not None:
+            warnings.warn(f"The tags are {scheme}; they were converted to IOB2.", stacklevel=2)
         names = tag_inventory(tag for row in tags for tag in row)
         place = {name: i for i, name in enumerate(names)}
         strange = next((tag for row in tags for tag in row if tag not in place), None)
@@ -144,6 +147,7 @@ class LexicalTagger(LexicalEstimator):
             tokens=sentences,
             tags=[[place[tag] for tag in row] for row in tags],
         )
+        check_dataset(whole, training=True)  # before a part is held out, so that rows are counted
         config = self._config()
         train, validation = _hold_out(whole, self.validation_fraction, self.seed)
         self.model_ = self._train(config, train, validation)
@@ -194,6 +198,16 @@ def _as_texts(X: Iterable[str]) -> list[str]:
     texts = [str(text) if isinstance(text, np.str_) else text for text in X]
     check_texts(texts)
     return texts
+
+
+def _as_lists(given: Iterable[Sequence[str]], name: str, what: str) -> list[list[str]]:
+    """Lists of strings; anything else is refused."""
+    rows = []
+    for index, row in enumerate(given):
+        if isinstance(row, str) or not all(isinstance(one, str) for one in row):
+            raise ValueError(f"{name}[{index}] is {row!r}; expected a list of {what} (strings).")
+        rows.append(list(row))
+    return rows
 
 
 def _hold_out(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
+    from lexical_sae.training.config import RunConfig
 
 
 def model_folder_of(run: Path) -> Path:
@@ -21,14 +22,14 @@ def model_folder_of(run: Path) -> Path:
     )
 
 
-def dataset_of_run(run: Path) -> str:
-    """What a run was trained on, by its config.yaml."""
+def config_of_run(run: Path) -> RunConfig:
+    """How a run was trained and on what, by its config.yaml."""
     from lexical_sae.training.config import load_config
 
     config = run / "config.yaml"
     if not config.is_file():
         raise ValueError(f"{run} has no config.yaml that names its data; give --dataset.")
-    return load_config(config).dataset
+    return load_config(config)
 
 
 def load_run(run: Path) -> LexicalSAE:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexical_sae.text.alignment import join_words, sentence_windows, special_frame
+from lexical_sae.text.alignment import _cuts, join_words, sentence_windows, special_frame
 from tests.tiny import TEXTS, tiny_tokenizer
 
 KINDS = ["wordpiece", "bpe", "unigram"]
@@ -77,3 +77,16 @@ def test_no_room_is_refused() -> None:
     with pytest.raises(ValueError, match="max_tokens is 2; expected more than the 2 special"):
         sentence_windows(tiny_tokenizer("bpe"), [["a"]], 2)
     assert sentence_windows(tiny_tokenizer("bpe"), [], 10) == []
+
+
+def test_a_window_without_a_word_of_its_own_is_not_read() -> None:
+    tokenizer = tiny_tokenizer("wordpiece")
+    sentence = ["the", "film", "x" * 90, "is", "lovely"]
+    windows = sentence_windows(tokenizer, [sentence], 16)
+    assert all(window.words for window in windows)
+    assert sorted(word for window in windows for word in window.words) == [0, 1, 2, 3, 4]
+
+
+def test_a_whole_book_is_cut_in_linear_time() -> None:
+    cuts = list(_cuts(list(range(200_000)), 62))
+    assert sum(len(words) for *_, words in cuts) == 200_000

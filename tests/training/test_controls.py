@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lexical_sae.training.accuracy_bound import AccuracyBound
 from lexical_sae.training.batch_size import choose_batch_size
 from lexical_sae.training.batching import Collate, EncodedTexts, LengthBuckets
-from lexical_sae.training.decisions import Batch
+from lexical_sae.training.decisions import texts_batch
 from lexical_sae.training.density import AIM, DensityControl
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.settings import Settings
@@ -180,7 +180,7 @@ def test_a_batch_with_few_open_words_is_not_pressed_by_a_mean_that_lags(form: st
         objective.density.open_words = 400.0
         objective.density.progress = 1.0
         state = model.classify(**inputs)
-        objective(state, Batch(torch.zeros(8, dtype=torch.long), torch.arange(8)))
+        objective(state, texts_batch(torch.zeros(8, dtype=torch.long), torch.arange(8)))
         term = objective.finish_step()["sparsity"]
         return float(state.open_words.counts().float().mean()), term
 

@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lexical_sae.training.history import read_history
+from tests.tagged import TAGS, tagged_dataset
 from tests.training.small import save_backbone, small_dataset
 
 SETTINGS = {
@@ -32,6 +34,22 @@ SETTINGS = {
 COMPARED = ("loss", "ce", "open_words", "completeness", "separation", "sparsity", "anchor")
 
 
+# for sentences: their words differ in number from process to process
+TAGGING = {
+    **SETTINGS,
+    "recipe": "tagging",
+    "separation.form": "contrastive",
+    "sharpness": "null",
+    "frequency": "null",
+    "content": "null",
+    "weighting": "sum",
+}
+
+
+def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> None:
+    file.write_text("\n".join(map(json.dumps, rows)))
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("files")
@@ -40,19 +58,28 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     data.mkdir()
     for split, rows, seed in (("train", 64, 0), ("validation", 16, 1), ("test", 16, 2)):
         found = small_dataset(rows, seed)
-        lines = (
-            json.dumps({"text": text, "label": found.label_names[label]})
-            for text, label in zip(found.texts, found.labels, strict=True)
+        texts = zip(found.texts, found.labels, strict=True)
+        write_lines(
+            data / f"{split}.jsonl",
+            ({"text": text, "label": found.label_names[label]} for text, label in texts),
         )
-        (data / f"{split}.jsonl").write_text("\n".join(lines))
+        tagged = tagged_dataset(rows, seed)
+        sentences = zip(tagged.tokens, tagged.tags, strict=True)
+        (folder / "tagged").mkdir(exist_ok=True)
+        write_lines(
+            folder / "tagged" / f"{split}.jsonl",
+            ({"tokens": words, "tags": [TAGS[tag] for tag in tags]} for words, tags in sentences),
+        )
     return folder / "backbone", data
 
 
-def run(launcher: list[str], files: tuple[Path, Path], output: Path) -> list[dict[str, Any]]:
+def run(
+    launcher: list[str], files: tuple[Path, Path], output: Path, settings: dict[str, Any]
+) -> list[dict[str, Any]]:
     backbone, data = files
     command = [*launcher, "-m", "lexical_sae", "train", "--dataset", str(data)]
     command += ["--backbone", str(backbone), "--output", str(output)]
-    for name, value in SETTINGS.items():
+    for name, value in settings.items():
         command += ["--set", f"{name}={value}"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
@@ -60,13 +87,17 @@ def run(launcher: list[str], files: tuple[Path, Path], output: Path) -> list[dic
     return [line for line in read_history(output / "history.jsonl") if "loss" in line]
 
 
+@pytest.mark.parametrize("task", ["classification", "tagging"])
 def test_two_processes_give_the_losses_and_open_words_of_one(
-    files: tuple[Path, Path], tmp_path: Path
+    files: tuple[Path, Path], tmp_path: Path, task: str
 ) -> None:
-    one = run([sys.executable], files, tmp_path / "one")
+    settings = SETTINGS
+    if task == "tagging":
+        files, settings = (files[0], files[1].parent / "tagged"), TAGGING
+    one = run([sys.executable], files, tmp_path / "one", settings)
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"]
     launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
-    two = run(launch, files, tmp_path / "two")
+    two = run(launch, files, tmp_path / "two", settings)
     assert [line["step"] for line in two] == [line["step"] for line in one]
     assert len(one) == 16
     for alone, shared in zip(one, two, strict=True):

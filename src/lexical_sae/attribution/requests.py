@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 def check_request(model: LexicalSAE, texts: Sequence[str]) -> None:
     if model.config.task != "classification":
-        raise ValueError(
-            f"This model is for {model.config.task}; only classifiers are explained so far."
-        )
+        raise ValueError(f"This model is for {model.config.task}; explain_tags explains taggers.")
     check_texts(texts)
     check_not_blank(texts)
 

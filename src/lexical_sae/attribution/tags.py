@@ -113,9 +113,11 @@ def _entities(
         for token in inside:
             for word in token.vocabulary:
                 parts.setdefault((word.coordinate, word.word), []).append(word.contribution)
+        sums = {word: math.fsum(values) for word, values in parts.items()}
         vocabulary = [
-            TagWord(name, math.fsum(values), coordinate)
-            for (coordinate, name), values in parts.items()
+            TagWord(name, total, coordinate)
+            for (coordinate, name), total in sums.items()
+            if total != 0.0
         ]
         found.append(
             EntityExplanation(

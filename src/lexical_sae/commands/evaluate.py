@@ -25,17 +25,19 @@ def evaluate(
 ) -> None:
     """Measure a model: accuracy, entities, open words, circuits, and the residual of the sum."""
     from lexical_sae.evaluation.held_out import evaluate_model
-    from lexical_sae.runs import dataset_of_run, load_run
+    from lexical_sae.runs import config_of_run, load_run
     from lexical_sae.text.registry import load_splits
+    from lexical_sae.training.run import run_splits
 
-    name = dataset if dataset is not None else dataset_of_run(run)
-    splits = load_splits(name)
+    config = config_of_run(run) if dataset is None else None
+    name = dataset if config is None else config.dataset
+    splits = load_splits(str(name)) if config is None else run_splits(config)
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
     data = splits[split] if limit is None else splits[split].head(limit)
     model = load_run(run)
     if topk_per_position is not None:
-        model.lexical.topk = topk_per_position
+        model.keep_per_position(topk_per_position)
     found = evaluate_model(model, data)
     if json:
         plain(json_module.dumps({"dataset": name, "split": split, **found}))

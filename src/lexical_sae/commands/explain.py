@@ -40,11 +40,14 @@ def explain(
     method: Annotated[
         str, typer.Option(help="contributions or integrated_gradients.")
     ] = "contributions",
+    topk_per_position: Annotated[
+        int | None, typer.Option(min=1, help="Keep only so many open words per token.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page.")] = False,
 ) -> None:
     """Show which words made the decision; they add up to the logit exactly.
 
-    Of a tagger: for every word and entity of the texts.
+    Of a tagger: which words made each entity; --json and --html also have every other word.
     """
     from lexical_sae.runs import load_run
 
@@ -56,6 +59,8 @@ def explain(
     if bool(texts) == (input is not None):
         raise ValueError("Give texts or --input FILE (one of the two), e.g. explain RUN 'A text.'")
     model = load_run(run)
+    if topk_per_position is not None:
+        model.keep_per_position(topk_per_position)
     tagging = model.config.task == "tagging"
     given = list(texts or ()) if input is None else read_texts(input, text_column, words=tagging)
     if tagging:

@@ -29,6 +29,9 @@ def predict(
         Path | None, typer.Option(help="YAML of words that may not carry a decision.")
     ] = None,
     codes: Annotated[Path | None, typer.Option(help="YAML of reason codes.")] = None,
+    topk_per_position: Annotated[
+        int | None, typer.Option(min=1, help="Keep only so many open words per token.")
+    ] = None,
 ) -> None:
     """Write each row of a file again, with its predicted label, probability and open words; for a
     tagger with its words, their tags and the entities."""
@@ -37,9 +40,12 @@ def predict(
 
     check_files(input, output, overwrite=overwrite)
     model_folder_of(run)
+    model = load_run(run)
+    if topk_per_position is not None:
+        model.keep_per_position(topk_per_position)
     with _Bar() as bar:
         summary = predict_file(
-            load_run(run),
+            model,
             input,
             output,
             text_column=text_column,

@@ -248,6 +248,12 @@ class LexicalSAE(PreTrainedModel):
         """Open all coordinates again."""
         self.lexical.keep.fill_(True)
 
+    def keep_per_position(self, k: int) -> None:
+        """From now on only the k largest open words of each token count, at inference; 0: all."""
+        if k < 0:
+            raise ValueError(f"k is {k}; expected at least 1, or 0 for no limit.")
+        self.config.topk_per_position = self.lexical.topk = k
+
     def memory_estimate(
         self, batch: int, length: int, *, training: bool = True, open_words: int | None = None
     ) -> MemoryEstimate:

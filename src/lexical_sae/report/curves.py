@@ -85,6 +85,7 @@ def _panels(history: History, target_words: float | None) -> list[Callable[[Axes
     multiplier = series(history, "multiplier")
     shares = {
         "accuracy": series(history, "eval_accuracy"),
+        "F1 of entities": series(history, "eval_f1"),
         "circuit agreement": series(history, "eval_circuit_agreement"),
     }
 

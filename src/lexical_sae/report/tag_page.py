@@ -6,12 +6,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lexical_sae.attribution.tag_explanation import EntityExplanation, TagExplanation
+from lexical_sae.attribution.tag_explanation import (
+    EntityExplanation,
+    TagExplanation,
+    TokenExplanation,
+)
 from lexical_sae.report.explanation_page import bar, in_notebook, side, signed
 from lexical_sae.report.page import page, render
 
 TITLE = "Why the words are tagged so"
 TOP = 10  # open words of an entity with a row of their own
+WORDS = 3  # open words that are named for each word of the sentence
 
 
 def tag_page(explanations: Sequence[TagExplanation], title: str = TITLE) -> str:
@@ -36,6 +41,7 @@ def _article(explanation: TagExplanation) -> str:
         e=explanation,
         text=list(_pieces(explanation)),
         entities=[_entity(found) for found in explanation.entities],
+        tokens=[_token(token) for token in explanation.tokens],
     )
 
 
@@ -48,6 +54,22 @@ def _pieces(explanation: TagExplanation) -> Iterator[dict[str, Any]]:
         yield {"text": explanation.text[entity.start : entity.end], "type": entity.type}
         done = entity.end
     yield {"text": explanation.text[done:], "type": ""}
+
+
+def _token(token: TokenExplanation) -> dict[str, Any]:
+    """A word in one row: its tag and the strongest of its open words."""
+    strongest = [f"{word.word} {signed(word.contribution)}" for word in token.vocabulary[:WORDS]]
+    more = len(token.vocabulary) - len(strongest)
+    if more:
+        strongest.append(f"{more} smaller ones")
+    return {
+        "text": token.text,
+        "tag": token.tag,
+        "probability": f"{100 * token.probability:.1f} %" if token.read else "",
+        "words": ", ".join(strongest) if token.read else "not read: no token stands for it",
+        "bias": signed(token.bias) if token.read else "",
+        "logit": f"{token.logit:.4f}" if token.read else "",
+    }
 
 
 def _entity(found: EntityExplanation) -> dict[str, Any]:

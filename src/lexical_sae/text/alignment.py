@@ -88,9 +88,9 @@ def sentence_windows(
         starts = [span[0] for span in sentence.spans]
         word_of = [_word_at(sentence.spans, starts, a, z) for a, z in places]
         for start, end, owned in _cuts(word_of, room):
-            found.append(
-                _window(index, before, after, ids, places, word_of, range(start, end), owned)
-            )
+            if owned:  # a window without a word of its own decides nothing
+                part = range(start, end)
+                found.append(_window(index, before, after, ids, places, word_of, part, owned))
     return found
 
 
@@ -124,21 +124,24 @@ def _cuts(word_of: Sequence[int], room: int) -> Iterator[tuple[int, int, set[int
         return
     step = max(1, room - int(OVERLAP * room))
     starts = [*range(0, max(1, total - room), step), total - room]
-    windows = [(start, start + room) for start in starts]
     owner: dict[int, tuple[int, int]] = {}  # word: (context, window), the largest context wins
     for place, word in enumerate(word_of):
         if word < 0 or (place > 0 and word_of[place - 1] == word):
             continue
-        for number, (start, end) in enumerate(windows):
-            if start <= place < end:
-                # the sentence's own edges cut nothing off
-                left = place - start if start else total
-                right = end - 1 - place if end < total else total
-                context = min(left, right)
-                if word not in owner or context > owner[word][0]:
-                    owner[word] = (context, number)
-    for number, (start, end) in enumerate(windows):
-        yield start, end, {word for word, (_, best) in owner.items() if best == number}
+        # the windows that start at most `room` before the place hold it
+        for number in range(bisect_right(starts, place - room), bisect_right(starts, place)):
+            start, end = starts[number], starts[number] + room
+            # the sentence's own edges cut nothing off
+            left = place - start if start else total
+            right = end - 1 - place if end < total else total
+            context = min(left, right)
+            if word not in owner or context > owner[word][0]:
+                owner[word] = (context, number)
+    owned: list[set[int]] = [set() for _ in starts]
+    for word, (_, number) in owner.items():
+        owned[number].add(word)
+    for start, words in zip(starts, owned, strict=True):
+        yield start, start + room, words
 
 
 def _window(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ def read_sentence(given: str | Sequence[str], where: str = "the sentence") -> Se
     """A text, or the words of a sentence; `where` names it in messages."""
     if isinstance(given, str):
         check_encodable(given, where)
-        places = [match.span() for match in _WORD.finditer(given)]
+        places = _word_places(given)
         if not places:
             raise ValueError(f"{where} is {given!r}; expected a text with at least one word.")
         return Sentence(given, tuple(given[a:z] for a, z in places), tuple(places))
@@ -40,6 +41,23 @@ def read_sentence(given: str | Sequence[str], where: str = "the sentence") -> Se
         check_encodable(word, where, f"word {index + 1}")
     joined = join_words(given)
     return Sentence(joined.text, tuple(given), joined.spans)
+
+
+def _word_places(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text are. Accents and vowel signs that are characters of their own, and
+    joiners, are no letters to `re`: they hold what stands on both sides together."""
+    places: list[tuple[int, int]] = []
+    joined = False  # whether the last piece ends in such a sign
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        holds = text[start] in "\u200c\u200d" or unicodedata.category(text[start])[0] == "M"
+        touches = bool(places) and places[-1][1] == start
+        if touches and (holds or (joined and text[start].isalnum())):
+            places[-1] = (places[-1][0], end)
+        else:
+            places.append((start, end))
+        joined = holds
+    return places
 
 
 def read_sentences_given(given: Sequence[str | Sequence[str]]) -> list[Sentence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -61,10 +62,11 @@ def written_words(value: Any, column: str) -> str | list[str]:
     if not isinstance(value, str):
         return list(value)
     if value.strip().startswith("["):
-        try:
-            return _parse_list(value, "cell", "tokens")
-        except DataError:
-            return value  # a text that begins with a bracket
+        with contextlib.suppress(DataError):
+            found = _parse_list(value, "cell", "tokens")
+            if found and all(isinstance(word, str) and word.strip() for word in found):
+                return found
+    # what begins with a bracket and is no list of words is a text like any other
     return value.split() if column.lower() in TOKENS_NAMES else value
 
 

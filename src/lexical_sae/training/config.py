@@ -34,6 +34,8 @@ class RunConfig(BaseModel):
     dataset: str
     text_column: str | None = None
     label_column: str | None = None
+    tokens_column: str | None = None
+    tags_column: str | None = None
     train_rows: Annotated[int, Field(ge=1)] | None = None
     validation_fraction: Annotated[float, Field(gt=0, le=0.5)] = 0.1
     backbone: str = DEFAULT_BACKBONE
@@ -43,11 +45,17 @@ class RunConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
-        for name in ("dataset", "text_column", "label_column", "backbone"):
+        pairs = (("text_column", "label_column"), ("tokens_column", "tags_column"))
+        for name in ("dataset", "backbone", *pairs[0], *pairs[1]):
             _check_name(name, getattr(self, name))
-        if self.text_column is not None and self.text_column == self.label_column:
+        for left, right in pairs:
+            column = getattr(self, left)
+            if column is not None and column == getattr(self, right):
+                raise ValueError(f"{left} and {right} are both {column!r}; expected two columns.")
+        texts, words = ([name for name in pair if getattr(self, name)] for pair in pairs)
+        if texts and words:
             raise ValueError(
-                f"text_column and label_column are both {self.text_column!r}; expected two columns."
+                f"{texts[0]} is for texts and {words[0]} for tagged words; expected one of them."
             )
         if self.recipe not in RECIPES:
             raise ValueError(f"recipe is {shown(self.recipe)}; {nearest_key(self.recipe, RECIPES)}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from lexical_sae.training.batching import IGNORED
+
+MOST_POSITIONS = 2**20  # more than any window has
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,11 +20,20 @@ class Batch:
 
     labels: Tensor  # [R]
     index: Tensor  # [R] place in the training set of each decision's text
-    content_mask: Tensor | None = None  # [B, L] true at content words, for the content term
+    place: Tensor  # [R] of the decision itself: that of the text, or of the word
+    words: bool = False  # whether the decisions are words
+    content_mask: Tensor | None = None  # [B, L] true at content words, for texts only
 
     def at_rows(self, where: Tensor) -> Batch:
-        """Only the decisions where the boolean `where` [R] holds."""
-        return Batch(self.labels[where], self.index[where], self.content_mask)
+        """Only the words where the boolean `where` [R] holds."""
+        return replace(
+            self, labels=self.labels[where], index=self.index[where], place=self.place[where]
+        )
+
+
+def texts_batch(labels: Tensor, index: Tensor, content_mask: Tensor | None = None) -> Batch:
+    """A batch of texts: each is one decision."""
+    return Batch(labels, index, index, content_mask=content_mask)
 
 
 def decide(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Any, Batch]:
@@ -34,11 +45,13 @@ def decide(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Any, Batch]:
     labels, index = inputs["labels"], inputs["index"]
     read = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
     if labels.dim() == 1:
-        return model(**read, task="classification"), Batch(labels, index)
+        return model(**read, task="classification"), texts_batch(labels, index)
     where = labels != IGNORED  # [B, L]
     state = model(**read, task="tagging", where=where)
-    texts = index[:, None].expand_as(labels)[where]
-    return state.at_rows(where), Batch(labels[where], texts)
+    texts, position = index[:, None].expand_as(labels), torch.arange(labels.shape[1])
+    places = texts * MOST_POSITIONS + position.to(index.device)
+    batch = Batch(labels[where], texts[where], places[where], words=True)
+    return state.at_rows(where), batch
 
 
 def sample_rows(rows: int, most: int, device: torch.device) -> Tensor | None:

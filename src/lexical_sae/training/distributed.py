@@ -68,10 +68,9 @@ def mean_over_processes(x: Tensor) -> Tensor:
     return x if count == 1 else sum_over_processes(x) / count
 
 
-def share_of_rows(rows: int, device: torch.device) -> float:
-    """This process's number of rows over their mean: its weight in a mean over all rows, where
-    the processes hold different numbers of them (tagged words). 1 with one process."""
-    if process_count() == 1:
-        return 1.0
-    here = torch.tensor(float(rows), dtype=torch.float64, device=device)
-    return rows / float(mean_over_processes(here))
+def share_of_rows(rows: int, usual: float, device: torch.device) -> float:
+    """The weight of a batch of `rows` decisions in a mean over all of them: its number over the
+    mean number, of all processes and of the batches that make one step (`usual` on this process).
+    """
+    here = torch.tensor(float(usual), dtype=torch.float64, device=device)
+    return rows / max(1.0, float(mean_over_processes(here)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from torch import Tensor
 
 from lexical_sae.model.sentence_logits import SentenceLogits
@@ -24,8 +26,12 @@ class EntityMeasure:
             self.found.add(window, logits[start : start + len(window.words)])
             start += len(window.words)
 
+    @functools.cached_property
+    def predicted(self) -> list[list[str]]:
+        """The best legal tags of every sentence, once all batches are in."""
+        return [[self.found.labels[tag] for tag in tags] for tags in self.found.tags()]
+
     def scores(self) -> EntityScores:
         names = self.found.labels
-        predicted = [[names[tag] for tag in tags] for tags in self.found.tags()]
         gold = [[names[tag] for tag in tags] for tags in self.sentences.tags]
-        return entity_scores(gold, predicted)
+        return entity_scores(gold, self.predicted)

@@ -170,6 +170,7 @@ def fit(
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
     with watch.part("training"), signals.listening():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    watch.seconds["training"] += trainer.seconds_before
     measured: dict[str, float] = {}
     if signals.received is None:
         _take_weights(trainer, best)
@@ -203,7 +204,7 @@ def check_task_settings(config: RunConfig, task: str) -> None:
     """Refuse settings that have no meaning for the task of the data."""
     if task != "tagging" or config.dense_twin:
         return
-    advice = "expected recipe: tagging, or positions: words and content: null."
+    advice = "expected recipe: tagging, or model.positions: words and content: null."
     if config.settings.model.positions == "content":
         raise ValueError(
             f"model.positions is content, but in {config.dataset} every word has a tag; {advice}"

@@ -56,11 +56,12 @@ def measure(
     Sentences give the entities' precision, recall and f1 too, of the best legal tags.
     `circuit_fraction` adds circuit_agreement (share of the model's own predictions that its circuit
     of that size keeps) and content_share; `reference` (of the first `reference_rows` texts) adds
-    reference_overlap; `residual` adds the largest residual of the sum.
+    reference_overlap; `residual` adds the largest residual of the sum, also
+    relative to its scale.
     """
     device = next(model.parameters()).device
     totals: dict[str, float] = {}
-    largest = 0.0
+    largest = relative = 0.0
     centroids: Tensor | None = None  # [C, V] Σ|A| by predicted class
     if entities is None and isinstance(texts, EncodedSentences):
         entities = EntityMeasure(texts, model.config.labels)
@@ -91,11 +92,13 @@ def measure(
                 centroids = _add_attributions(centroids, state, attribution)
                 if reference is not None:
                     known = index < (len(texts) if reference_rows is None else reference_rows)
-                    inside = reference.contains(index, open_words)
+                    inside = reference.contains(counted.place, open_words)
                     add("overlap_rows", known)
                     add("reference_overlap", overlap(attribution, inside, open_words)[known])
             if residual:
-                largest = max(largest, float(verify_sum(state).residual.max()))
+                check = verify_sum(state)
+                largest = max(largest, float(check.residual.max()))
+                relative = max(relative, float((check.residual / check.scale).max()))
     names = sorted(totals)
     sums = sum_over_processes(torch.tensor([totals[name] for name in names], dtype=torch.float64))
     reduced = dict(zip(names, sums.tolist(), strict=True))
@@ -105,11 +108,14 @@ def measure(
     if overlap_rows:
         means["reference_overlap"] *= rows / overlap_rows
     if entities is not None:
-        micro = entities.scores().micro
-        means |= {"precision": micro.precision, "recall": micro.recall, "f1": micro.f1}
+        scores = entities.scores()
+        means |= {name: getattr(scores.micro, name) for name in ("precision", "recall", "f1")}
+        means["accuracy"] = scores.token_accuracy  # of the legal tags, over all words
     if centroids is not None:
         means |= _mean_cosine(sum_over_processes(centroids))
-    return {**means, "max_residual": largest} if residual else means
+    if residual:
+        means |= {"max_residual": largest, "max_relative_residual": relative}
+    return means
 
 
 def _circuit_measures(

@@ -24,6 +24,7 @@ from lexical_sae.training.losses.completeness import completeness
 from lexical_sae.training.losses.content import content
 from lexical_sae.training.losses.frequencies import OpenRates, frequency_penalty
 from lexical_sae.training.losses.margin import LearnedMargin
+from lexical_sae.training.losses.rows import row_count
 from lexical_sae.training.losses.separation import separation_contrastive, separation_cosine
 from lexical_sae.training.losses.sharpness import sharpness
 from lexical_sae.training.losses.sparsity import df_flops, gate_sparsity, l1_l0
@@ -93,11 +94,15 @@ class Objective(nn.Module):
     def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
 
-    def forward(self, state: CircuitState, batch: Batch) -> Tensor:
-        ce = self.task_loss(state.logits, batch.labels)
+    def forward(self, state: CircuitState, batch: Batch, usual_rows: float | None = None) -> Tensor:
+        """`usual_rows`: the mean number of decisions of the batches that make one step, where they
+        differ; CE is then a mean over all decisions of the step."""
+        rows = len(batch.labels)
+        share = share_of_rows(rows, rows if usual_rows is None else usual_rows, state.logits.device)
+        ce = share * self.task_loss(state.logits, batch.labels)
         seen = {"ce": ce.detach()}
         if self._lexical:
-            seen["open_words"] = state.open_words.counts().float().mean()
+            seen["open_words"] = share * state.open_words.counts().float().mean()
         total = ce
         if self.in_circuit_phase:
             terms = self._terms(*self._sampled(state, batch))
@@ -107,16 +112,14 @@ class Objective(nn.Module):
         elif self.rates is not None:
             self.rates.update(state.open_words)
         seen["loss"] = total.detach()
-        share = share_of_rows(len(batch.labels), total.device)
-        means = mean_over_processes(share * torch.stack(list(seen.values())).double()).tolist()
+        means = mean_over_processes(torch.stack(list(seen.values())).double()).tolist()
         self._seen.append(dict(zip(seen, means, strict=True)))
-        return share * total
+        return total
 
     def _sampled(self, state: CircuitState, batch: Batch) -> tuple[CircuitState, Batch]:
-        """The decisions that the terms look at: all of a batch of texts, some of its words."""
-        chosen = sample_rows(
-            len(batch.labels), self.settings.circuit_positions, batch.labels.device
-        )
+        """The decisions that the terms look at: all texts of a batch, or some of its words."""
+        most = self.settings.circuit_positions
+        chosen = sample_rows(len(batch.labels), most, batch.labels.device) if batch.words else None
         if chosen is None:
             return state, batch
         return state.at_rows(chosen), batch.at_rows(chosen)
@@ -168,7 +171,7 @@ class Objective(nn.Module):
             )
         if settings.anchor is not None:
             assert self.reference is not None
-            inside = self.reference.words.contains(batch.index, open_words)
+            inside = self.reference.words.contains(batch.place, open_words)
             known = self.reference.knows(batch.index)
             values["anchor"] = anchor(attribution, inside, open_words, known)
         if settings.content is not None:
@@ -188,7 +191,8 @@ class Objective(nn.Module):
             return gate_sparsity(open_words, self._theta(), lexical.width)
         # the running mean lags: without a look at this batch it goes on closing words until none
         # is left, and what is closed has no gradient to open again
-        live = mean_over_processes(open_words.counts().float().mean())
+        counts = open_words.counts().float()
+        live = mean_over_processes(counts.sum()) / row_count(counts, None)
         number = min(self._open_ema(), float(live))
         if form == "target_l0":
             return target_l0(open_words, self._theta(), lexical.width, number, self.density.aim)

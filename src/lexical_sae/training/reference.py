@@ -60,6 +60,6 @@ def collect_reference(
             inputs = collate([texts[i] for i in order[start : start + BATCH]])
             inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
             state, batch = decide(model, inputs)
-            builder.add(batch.index, state.open_words)
+            builder.add(batch.place, state.open_words)
             batches.append(OpenBatch(batch.labels, state.open_words))
     return Reference(builder.build(), stride, tuple(batches))

@@ -34,13 +34,20 @@ class Data:
     test: TextDataset | None
 
 
-def load_data(config: RunConfig) -> Data:
-    splits = load_splits(
+def run_splits(config: RunConfig) -> dict[str, TextDataset]:
+    """Every split of a run's dataset, as the run reads it."""
+    return load_splits(
         config.dataset,
         validation_fraction=config.validation_fraction,
         text_column=config.text_column,
         label_column=config.label_column,
+        tokens_column=config.tokens_column,
+        tags_column=config.tags_column,
     )
+
+
+def load_data(config: RunConfig) -> Data:
+    splits = run_splits(config)
     train = splits["train"]
     if config.train_rows is not None:
         train = _first_rows(train, config.train_rows)
@@ -50,12 +57,15 @@ def load_data(config: RunConfig) -> Data:
 def _first_rows(train: TextDataset, rows: int) -> TextDataset:
     """The first rows, with a note if a sorted file makes them unlike the rest."""
     first = train.head(rows)
-    for name, count in train.label_counts().items():
-        share, shown = count / len(train), first.label_counts()[name] / len(first)
+    counts, first_counts = train.label_counts(), first.label_counts()
+    of, unit = ("their words", "words") if train.task == "tagging" else ("them", "rows")
+    for name, count in counts.items():
+        share = count / sum(counts.values())
+        shown = first_counts[name] / sum(first_counts.values())
         if abs(share - shown) > 0.1:
             return first.with_notes(
-                f"the first {len(first):,} rows are no fair sample: {100 * shown:.0f} % of them, "
-                f"but {100 * share:.0f} % of all rows, are {name!r}"
+                f"the first {len(first):,} rows are no fair sample: {100 * shown:.0f} % of {of}, "
+                f"but {100 * share:.0f} % of all {unit}, are {name!r}"
             )
     return first
 

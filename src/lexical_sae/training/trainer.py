@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from lexical_sae.training.accuracy_bound import AccuracyBound
 from lexical_sae.training.averaging import WeightAverage
-from lexical_sae.training.batching import Collate, EncodedTexts, LengthBuckets
+from lexical_sae.training.batching import IGNORED, Collate, EncodedTexts, LengthBuckets
 from lexical_sae.training.best import BestWeights
 from lexical_sae.training.centralisation import centralise_gradients
 from lexical_sae.training.decisions import decide
@@ -68,6 +69,9 @@ class LexicalTrainer(Trainer):
         self.average: WeightAverage | None = None
         self.accuracy_bound: AccuracyBound | None = None
         self._since_log: list[dict[str, float]] = []
+        self._usual_decisions: float | None = None
+        self.seconds_before = 0.0  # of training, before this process took it up
+        self._started = time.perf_counter()
         super().__init__(
             model=model,
             args=args,
@@ -102,8 +106,16 @@ class LexicalTrainer(Trainer):
             if self.objective.settings.content is not None:
                 mask = self.model.content_mask(inputs["input_ids"], inputs["attention_mask"])
                 batch = replace(batch, content_mask=mask)
-            loss = self.objective(state, batch)
+            loss = self.objective(state, batch, self._usual_decisions)
         return (loss, state) if return_outputs else loss
+
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
+        """The batches that make one step: where they hold different numbers of tagged words, each
+        counts by its number."""
+        batches, items = super().get_batch_samples(*args, **kwargs)
+        counts = [int((batch["labels"] != IGNORED).sum()) for batch in batches]
+        self._usual_decisions = sum(counts) / len(counts) if counts else None
+        return batches, items
 
     def step_ended(self) -> None:
         """Controllers and averages move once per optimiser step."""
@@ -228,6 +240,7 @@ class LexicalTrainer(Trainer):
         if self.average is not None:
             tensors |= {f"average.{k}": v for k, v in self.average.state_dict().items()}
         numbers = self.objective.numbers()
+        numbers["seconds"] = self.seconds_before + time.perf_counter() - self._started
         if self.accuracy_bound is not None:
             numbers["accuracy_bound"] = self.accuracy_bound.state_dict()
         if self.best is not None:
@@ -250,6 +263,7 @@ class LexicalTrainer(Trainer):
         self.objective.load_state_dict(tensors)
         numbers = json.loads((Path(checkpoint) / NUMBERS).read_text())
         self.objective.load_numbers(numbers)
+        self.seconds_before = numbers["seconds"]
         if self.accuracy_bound is not None:
             self.accuracy_bound.load_state_dict(numbers["accuracy_bound"])
         if self.best is not None:

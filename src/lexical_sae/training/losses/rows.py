@@ -27,11 +27,10 @@ def row_count(values: Tensor, rows: Tensor | None) -> Tensor:
     """What a sum over this process's rows is divided by: their number, averaged over processes.
 
     So the mean over processes is exactly the mean over all rows, also where one process has more
-    padding than another. Without `rows` every process is taken to hold equally many.
+    of them than another. Without `rows` all of them count.
     """
-    if rows is None:
-        return values.new_tensor(float(values.shape[0]))
-    count = mean_over_processes(rows.sum().to(values.dtype))
+    here = values.new_tensor(float(values.shape[0])) if rows is None else rows.sum()
+    count = mean_over_processes(here.to(values.dtype))
     return torch.where(count > 0, count, torch.ones_like(count))
 
 
