@@ -417,8 +417,6 @@ def test_the_command(saved: Path, tmp_path: Path) -> None:
 
 def test_the_command_refuses_with_one_sentence(saved: Path, tmp_path: Path) -> None:
     source = write_columns(tmp_path / "x.csv", {"text": TEXTS[:2], "other": TEXTS[:2]})
-    tagger = tmp_path / "tagger"
-    tiny_model("bert", task="tagging", labels=["O", "B-X", "I-X"]).save_pretrained(tagger)
     target = tmp_path / "y.csv"
     for arguments, message in (
         ([saved, "--input", tmp_path / "no.csv", "--output", target], "no.csv was not found"),
@@ -428,7 +426,6 @@ def test_the_command_refuses_with_one_sentence(saved: Path, tmp_path: Path) -> N
             [saved, "--input", source, "--output", target, "--text-column", "txt"],
             "did you mean 'text'?",
         ),
-        ([tagger, "--input", source, "--output", target], "predict reads classifiers only so far"),
     ):
         _, error = run(*arguments, code=2)
         assert error.startswith("Error: ")

@@ -143,15 +143,12 @@ def test_interrupt_saves_and_resume_goes_on(config: Path, tmp_path: Path) -> Non
         (["--resume", "--output", "{new}"], "holds no run"),
         (["{config}", "--resume", "--output", "{new}"], "nothing else"),
         (["nowhere.yaml", "--output", "{new}"], "nowhere.yaml"),
-        (["--dataset", "conll2003", "--output", "{new}"], "tagging"),
         (["{config}", "--output", "{new}", "--set", "max_length=9999"], "9999"),
     ],
 )
 def test_bad_input_gets_one_sentence(
     config: Path, finished: Path, tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
-    if "conll2003" in arguments and not os.environ.get("LEXICAL_SAE_DATA"):
-        pytest.skip("needs LEXICAL_SAE_DATA")
     names = {"new": str(tmp_path / "new"), "config": str(config), "taken": str(finished)}
     done = lexical_sae("train", *(argument.format(**names) for argument in arguments))
     assert done.returncode == 2, done.stdout + done.stderr

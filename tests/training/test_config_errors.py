@@ -103,7 +103,7 @@ def test_other_unknown_keys(mapping: Any, parts: list[str]) -> None:
         ({"train_rows": 0}, "train_rows is 0 in run.yaml; expected a whole number of at least 1"),
         ({"validation_fraction": 0.6}, "expected a number above 0 and at most 0.5."),
         ({"recipe": "lexicalsae"}, "recipe is 'lexicalsae'; did you mean 'lexical-sae'?"),
-        ({"recipe": "zzz"}, "known: default, cis, lexical-sae, cajt."),
+        ({"recipe": "zzz"}, "known: default, tagging, cis, lexical-sae, cajt."),
         ({"recipe": ["cis"]}, "recipe is ['cis'] in run.yaml; expected a text."),
         ({"epochs": 0, "seed": -1, "model": {"gate": 1}}, "(2 more wrong)."),
     ],

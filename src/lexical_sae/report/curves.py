@@ -121,7 +121,7 @@ def _panels(history: History, target_words: float | None) -> list[Callable[[Axes
 
     def draw_shares(axis: Axes) -> None:
         axis.set_ylabel("validation, %")
-        for (name, found), colour in zip(shares.items(), (RED, SKY), strict=True):
+        for (name, found), colour in zip(shares.items(), (RED, GREEN, SKY), strict=True):
             _points(axis, [(step, 100 * share) for step, share in found], name, colour, "o-")
 
     drawn: list[tuple[Callable[[Axes], None], list[Series]]] = [
