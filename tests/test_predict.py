@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import torch
 
-from lexical_sae import LexicalSAE, predicting
-from lexical_sae.predicting import predict_file, predict_texts, windows
+from lexical_sae import LexicalSAE, prediction_jobs
+from lexical_sae.predicting import predict_texts
+from lexical_sae.prediction_files import predict_file, windows
 from lexical_sae.runs import load_run, model_folder_of
 from lexical_sae.text import DataError
 from lexical_sae.text.rows import Row
@@ -299,13 +300,13 @@ def test_only_a_window_is_read_ahead(
 
     source = write_columns(tmp_path / "x.csv", {"text": TEXTS[:50]})
     sizes: list[int] = []
-    original: Callable[..., Any] = predicting.predict_texts
+    original: Callable[..., Any] = prediction_jobs.predict_texts
 
     def watched(model: LexicalSAE, texts: list[str], *rest: Any) -> Any:
         sizes.append(len(texts))
         return original(model, texts, *rest)
 
-    monkeypatch.setattr(predicting, "predict_texts", watched)
+    monkeypatch.setattr(prediction_jobs, "predict_texts", watched)
     done: list[tuple[int, int]] = []
     predict_file(
         model, source, tmp_path / "y.csv", batch_size=1, progress=lambda *at: done.append(at)

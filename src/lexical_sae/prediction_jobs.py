@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lexical_sae.predicting import predict_texts
 from lexical_sae.prediction_rows import Layout
 from lexical_sae.tagging import predict_tags
 from lexical_sae.text.columns import TOKENS_NAMES
@@ -56,8 +57,6 @@ class ClassifyJob:
         return self.layout.schema(stream, found)
 
     def rows(self, rows: Sequence[Row], column: str) -> list[dict[str, Any]]:
-        from lexical_sae.predicting import predict_texts
-
         texts = [row.values[column] for row in rows]
         made = predict_texts(self.model, texts, self.batch_size, self.evidence)
         self.counts.decisions += len(rows)

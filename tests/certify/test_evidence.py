@@ -12,7 +12,8 @@ import torch
 from lexical_sae import LexicalSAE, explain, explain_many
 from lexical_sae.certify.evidence import Evidence, WordGroup
 from lexical_sae.certify.evidence_files import load_codes, load_policy
-from lexical_sae.predicting import predict_file, predict_texts
+from lexical_sae.predicting import predict_texts
+from lexical_sae.prediction_files import predict_file
 from tests.text.conftest import write_columns
 from tests.tiny import TEXTS, tiny_model
 

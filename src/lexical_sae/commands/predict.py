@@ -11,7 +11,7 @@ from rich.console import Console
 from lexical_sae.commands.console import plain
 
 if TYPE_CHECKING:
-    from lexical_sae.predicting import PredictionSummary
+    from lexical_sae.prediction_files import PredictionSummary
 
 SHOWN = 5
 """Skipped rows that are named."""
@@ -35,7 +35,7 @@ def predict(
 ) -> None:
     """Write each row of a file again, with its predicted label, probability and open words; for a
     tagger with its words, their tags and the entities."""
-    from lexical_sae.predicting import check_files, predict_file
+    from lexical_sae.prediction_files import check_files, predict_file
     from lexical_sae.runs import load_run, model_folder_of
 
     check_files(input, output, overwrite=overwrite)
