@@ -205,7 +205,8 @@ def test_the_commands(backbone: Path, tmp_path: Path) -> None:
     assert measured["rows"] == 20
     assert measured["open_words"] <= 3
     shown = command("evaluate", run, "--limit", 5).stdout
-    assert "all entities: F1" in shown
+    assert "F1 of entities on test:" in shown
+    assert "ART: F1" in shown
     assert "5 sentences" in shown
 
     answer = command("predict", run, "--input", data / "test.jsonl", "--output", tmp_path / "o.csv")

@@ -32,10 +32,12 @@ def config_of_run(run: Path) -> RunConfig:
     return load_config(config)
 
 
-def load_run(run: Path) -> LexicalSAE:
+def load_run(run: Path, topk_per_position: int | None = None) -> LexicalSAE:
     """The model of a run, of a model's folder, or of the hub (owner/name)."""
     from lexical_sae.model.lexical_sae import LexicalSAE
 
-    if not run.exists() and not run.is_absolute() and len(run.parts) == 2:
-        return LexicalSAE.from_pretrained(run.as_posix())  # owner/name of the hub
-    return LexicalSAE.from_pretrained(model_folder_of(run))
+    on_hub = not run.exists() and not run.is_absolute() and len(run.parts) == 2  # owner/name
+    model = LexicalSAE.from_pretrained(run.as_posix() if on_hub else model_folder_of(run))
+    if topk_per_position is not None:
+        model.keep_per_position(topk_per_position)
+    return model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.batching import Collate
 from lexical_sae.training.decisions import decide, sample_rows
 from lexical_sae.training.encoding import encode_dataset
@@ -47,6 +48,13 @@ def test_batches_of_one_step_count_by_their_words() -> None:
     assert float(sum(losses) / 2) == pytest.approx(float(wanted), rel=1e-5)
     alike = [made(state, batch).detach() for state, batch in parts]
     assert float(sum(alike) / 2) != pytest.approx(float(wanted), rel=1e-3)
+
+
+def test_sentences_that_cannot_be_read_are_refused() -> None:
+    data = TextDataset("odd", "train", "tagging", TAGS, tokens=[["\u200b"]], tags=[[0]])
+    assert TAGGER.tokenizer is not None
+    with pytest.raises(ValueError, match="None of the 1 sentences has a word"):
+        encode_dataset(TAGGER.tokenizer, data, 32, ())
 
 
 def test_the_terms_look_at_so_many_words() -> None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
+
+TopkPerPosition = Annotated[
+    int | None, typer.Option(min=1, help="Keep only so many open words per token.")
+]
 
 out = Console(highlight=False, soft_wrap=True, emoji=False)
 

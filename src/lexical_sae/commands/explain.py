@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lexical_sae.commands.console import out, plain
+from lexical_sae.commands.console import TopkPerPosition, out, plain
 
 if TYPE_CHECKING:
     from lexical_sae.attribution.explanation import Explanation
@@ -40,9 +40,7 @@ def explain(
     method: Annotated[
         str, typer.Option(help="contributions or integrated_gradients.")
     ] = "contributions",
-    topk_per_position: Annotated[
-        int | None, typer.Option(min=1, help="Keep only so many open words per token.")
-    ] = None,
+    topk_per_position: TopkPerPosition = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page.")] = False,
 ) -> None:
     """Show which words made the decision; they add up to the logit exactly.
@@ -58,9 +56,7 @@ def explain(
     _check_page(html, overwrite)
     if bool(texts) == (input is not None):
         raise ValueError("Give texts or --input FILE (one of the two), e.g. explain RUN 'A text.'")
-    model = load_run(run)
-    if topk_per_position is not None:
-        model.keep_per_position(topk_per_position)
+    model = load_run(run, topk_per_position)
     tagging = model.config.task == "tagging"
     given = list(texts or ()) if input is None else read_texts(input, text_column, words=tagging)
     if tagging:

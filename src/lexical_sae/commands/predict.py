@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from lexical_sae.commands.console import plain
+from lexical_sae.commands.console import TopkPerPosition, plain
 
 if TYPE_CHECKING:
     from lexical_sae.prediction_files import PredictionSummary
@@ -29,9 +29,7 @@ def predict(
         Path | None, typer.Option(help="YAML of words that may not carry a decision.")
     ] = None,
     codes: Annotated[Path | None, typer.Option(help="YAML of reason codes.")] = None,
-    topk_per_position: Annotated[
-        int | None, typer.Option(min=1, help="Keep only so many open words per token.")
-    ] = None,
+    topk_per_position: TopkPerPosition = None,
 ) -> None:
     """Write each row of a file again, with its predicted label, probability and open words; for a
     tagger with its words, their tags and the entities."""
@@ -40,9 +38,7 @@ def predict(
 
     check_files(input, output, overwrite=overwrite)
     model_folder_of(run)
-    model = load_run(run)
-    if topk_per_position is not None:
-        model.keep_per_position(topk_per_position)
+    model = load_run(run, topk_per_position)
     with _Bar() as bar:
         summary = predict_file(
             model,

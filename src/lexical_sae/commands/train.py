@@ -115,8 +115,11 @@ def result_lines(metrics: dict[str, Any]) -> list[str]:
     """What a run reached, for people."""
     split = "test" if metrics["test"] else "validation"
     found = metrics[split]
-    if not found:
-        return ["no validation or test split to measure on"]
+    return measure_lines(found, split) if found else ["no validation or test split to measure on"]
+
+
+def measure_lines(found: dict[str, Any], split: str) -> list[str]:
+    """What was measured on a split."""
     tagging = "f1" in found
     lines = [f"F1 of entities on {split}: {100 * found['f1']:.1f} %"] if tagging else []
     what = "accuracy per word" if tagging else "accuracy"

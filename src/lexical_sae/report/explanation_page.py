@@ -2,65 +2,44 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lexical_sae.attribution.explanation import Explanation
-from lexical_sae.report.page import page, render, style
+from lexical_sae.report.page import fragment, page, render
 from lexical_sae.report.terminal import flip_line, sufficient_line
+from lexical_sae.report.word_rows import side, signed, word_rows
 
 TITLE = "Why the model decided so"
 TOP = 20  # open words with a row of their own
 LABELS = 10  # probabilities that are shown
-_HALF = 40  # width of a bar in either direction
 
 
 def explanation_page(explanations: Sequence[Explanation], title: str = TITLE) -> str:
     """One file: all explanations below each other."""
-    if not explanations:
-        raise ValueError("There are no explanations to show; expected at least one.")
     lead = (
         "Each decision is the sum of its rows, exactly. Words with a straight underline speak for "
         "the label, words with a wavy one against it; the stronger the shade, the more."
     )
-    return page(title, lead, "\n".join(_article(explanation) for explanation in explanations))
+    return page(title, lead, [_article(explanation) for explanation in explanations])
 
 
 def explanation_fragment(explanation: Explanation) -> str:
-    """For a notebook, which brings the page around it: the style holds inside of it only."""
-    return in_notebook(_article(explanation))
-
-
-def in_notebook(article: str) -> str:
-    inside = style().replace(":root {", "& {").replace("body {", "& {")
-    return f'<div class="lexical-sae"><style>.lexical-sae {{\n{inside}}}</style>{article}</div>'
+    """For a notebook, which brings the page around it."""
+    return fragment(_article(explanation))
 
 
 def _article(explanation: Explanation) -> str:
-    shown, others = explanation.vocabulary[:TOP], explanation.vocabulary[TOP:]
-    widest = max((abs(word.contribution) for word in shown), default=1.0)
+    rows, rest = word_rows(explanation.vocabulary, TOP)
+    for row, word in zip(rows, explanation.vocabulary, strict=False):
+        row |= {"source": word.source.text, "activation": f"{word.activation:.3f}"}
     ranked = sorted(explanation.probabilities.items(), key=lambda pair: -pair[1])
     return render(
         "explanation.html",
         e=explanation,
         text=list(_pieces(explanation)),
-        rows=[
-            {
-                "word": word.word,
-                "score": signed(word.contribution),
-                "side": side(word.contribution),
-                "source": word.source.text,
-                "activation": f"{word.activation:.3f}",
-                **bar(word.contribution / widest),
-            }
-            for word in shown
-        ],
-        rest=(
-            {"count": len(others), "score": signed(math.fsum(w.contribution for w in others))}
-            if others
-            else None
-        ),
+        rows=rows,
+        rest=rest,
         bias=signed(explanation.bias),
         logit=f"{explanation.logit:.4f}",
         residual=f"{explanation.residual:.0e}",
@@ -89,17 +68,3 @@ def _pieces(explanation: Explanation) -> Iterator[dict[str, Any]]:
         }
         done = word.end
     yield {"text": explanation.text[done:], "side": ""}
-
-
-def signed(value: float) -> str:
-    """With a sign that reads as one, +0.52 and −0.52."""
-    return f"{value:+.3f}".replace("-", "−")
-
-
-def side(value: float) -> str:
-    return "for" if value > 0 else "against"
-
-
-def bar(share: float) -> dict[str, str]:
-    width = max(1.0, abs(share) * _HALF)
-    return {"left": f"{_HALF if share > 0 else _HALF - width:.1f}", "width": f"{width:.1f}"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,13 +44,21 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
-def page(title: str, lead: str, body: str) -> str:
-    """A whole document around `body`, which comes out of another template."""
+def page(title: str, lead: str, articles: Sequence[str]) -> str:
+    """A whole document around articles, which come out of another template."""
+    if not articles:
+        raise ValueError("There are no explanations to show; expected at least one.")
     return render(
         "page.html",
         title=title,
         lead=lead,
-        body=body,
+        body="\n".join(articles),
         style=style(),
         policy=content_security_policy(),
     )
+
+
+def fragment(article: str) -> str:
+    """An article for a notebook: the style holds inside of it only."""
+    inside = style().replace(":root {", "& {").replace("body {", "& {")
+    return f'<div class="lexical-sae"><style>.lexical-sae {{\n{inside}}}</style>{article}</div>'

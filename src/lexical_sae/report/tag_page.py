@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ from lexical_sae.attribution.tag_explanation import (
     TagExplanation,
     TokenExplanation,
 )
-from lexical_sae.report.explanation_page import bar, in_notebook, side, signed
-from lexical_sae.report.page import page, render
+from lexical_sae.report.page import fragment, page, render
+from lexical_sae.report.word_rows import signed, word_rows
 
 TITLE = "Why the words are tagged so"
 TOP = 10  # open words of an entity with a row of their own
@@ -21,18 +20,16 @@ WORDS = 3  # open words that are named for each word of the sentence
 
 def tag_page(explanations: Sequence[TagExplanation], title: str = TITLE) -> str:
     """One file: all sentences below each other."""
-    if not explanations:
-        raise ValueError("There are no explanations to show; expected at least one.")
     lead = (
         "Each entity is the sum of its rows, exactly: the open words of all of its words, for the "
         "tags that they got."
     )
-    return page(title, lead, "\n".join(_article(explanation) for explanation in explanations))
+    return page(title, lead, [_article(explanation) for explanation in explanations])
 
 
 def tag_fragment(explanation: TagExplanation) -> str:
     """For a notebook, which brings the page around it."""
-    return in_notebook(_article(explanation))
+    return fragment(_article(explanation))
 
 
 def _article(explanation: TagExplanation) -> str:
@@ -73,26 +70,13 @@ def _token(token: TokenExplanation) -> dict[str, Any]:
 
 
 def _entity(found: EntityExplanation) -> dict[str, Any]:
-    shown, others = found.vocabulary[:TOP], found.vocabulary[TOP:]
-    widest = max((abs(word.contribution) for word in shown), default=1.0)
+    rows, rest = word_rows(found.vocabulary, TOP)
     return {
         "text": found.entity.text,
         "type": found.entity.type,
         "score": f"{100 * found.entity.score:.1f} %",
-        "rows": [
-            {
-                "word": word.word,
-                "score": signed(word.contribution),
-                "side": side(word.contribution),
-                **bar(word.contribution / widest),
-            }
-            for word in shown
-        ],
-        "rest": (
-            {"count": len(others), "score": signed(math.fsum(w.contribution for w in others))}
-            if others
-            else None
-        ),
+        "rows": rows,
+        "rest": rest,
         "bias": signed(found.bias),
         "logit": f"{found.logit:.4f}",
         "residual": f"{found.residual:.0e}",

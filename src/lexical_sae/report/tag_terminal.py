@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from lexical_sae.attribution.tag_explanation import EntityExplanation, TagExplanation
-from lexical_sae.report.terminal import AGAINST, FOR, visible
+from lexical_sae.report.terminal import visible, words_table
 
 COLOURS = ("cyan", "magenta", "yellow", "blue", "green", "red")
 
@@ -35,17 +32,7 @@ def _entity(found: EntityExplanation, colour: str, top: int) -> list[RenderableT
     heading = Text.assemble(
         (visible(entity.text), f"bold {colour}"), f"  {entity.type}  {100 * entity.score:.0f} %"
     )
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for word in found.vocabulary[:top]:
-        style = FOR if word.contribution > 0 else AGAINST
-        table.add_row(Text(f"  {word.contribution:+.2f}", style=style), Text(word.word))
-    others = found.vocabulary[top:]
-    if others:
-        rest = math.fsum(word.contribution for word in others)
-        name = "1 other word" if len(others) == 1 else f"{len(others)} other words"
-        table.add_row(Text(f"  {rest:+.2f}"), Text(name, style="dim"))
-    table.add_row(Text(f"  {found.bias:+.2f}"), Text("bias", style="dim"))
     words = entity.words[1] - entity.words[0]
     what = "the logit of its tag" if words == 1 else f"the logits of its {words} tags together"
     end = Text(f"  = {found.logit:.4f}, {what} (off by {found.residual:.0e})")
-    return [heading, table, end]
+    return [heading, words_table(found.vocabulary, found.bias, top, indent="  "), end]

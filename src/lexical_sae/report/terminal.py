@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,8 +12,10 @@ from rich.text import Text
 
 from lexical_sae.attribution.explanation import Explanation, Flip
 from lexical_sae.attribution.words import SpanScore
+from lexical_sae.report.word_rows import Contributing, total
 
 FOR, AGAINST = "green", "red"
+AWord = TypeVar("AWord", bound=Contributing)
 
 
 def coloured(text: str, words: Sequence[SpanScore]) -> Text:
@@ -34,7 +36,12 @@ def show_explanation(explanation: Explanation, top: int = 6) -> Group:
     parts: list[RenderableType] = [
         _heading(explanation),
         coloured(explanation.text, explanation.words),
-        _table(explanation, top),
+        words_table(
+            explanation.vocabulary,
+            explanation.bias,
+            top,
+            note=lambda word: f"opened by “{visible(word.source.text)}”",
+        ),
     ]
     what = "the logit" if explanation.against is None else "the difference of the logits"
     parts.append(Text(f"= {explanation.logit:.4f}, {what} (off by {explanation.residual:.0e})"))
@@ -57,20 +64,29 @@ def _heading(explanation: Explanation) -> Text:
     return heading
 
 
-def _table(explanation: Explanation, top: int) -> Table:
+def words_table(
+    vocabulary: Sequence[AWord],
+    bias: float,
+    top: int,
+    *,
+    note: Callable[[AWord], str] | None = None,
+    indent: str = "",
+) -> Table:
+    """The strongest open words, the others together, and the bias."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    for word in explanation.vocabulary[:top]:
-        table.add_row(
-            Text(f"{word.contribution:+.2f}", style=FOR if word.contribution > 0 else AGAINST),
-            Text(word.word),
-            Text(f"opened by “{visible(word.source.text)}”", style="dim"),
-        )
-    others = explanation.vocabulary[top:]
+
+    def add(value: float, name: Text, style: str = "", said: str = "") -> None:
+        cells = [Text(f"{indent}{value:+.2f}", style=style), name]
+        table.add_row(*cells, *([Text(said, style="dim")] if note else []))
+
+    for word in vocabulary[:top]:
+        style = FOR if word.contribution > 0 else AGAINST
+        add(word.contribution, Text(word.word), style, note(word) if note else "")
+    others = vocabulary[top:]
     if others:
-        rest = math.fsum(word.contribution for word in others)
         name = "1 other word" if len(others) == 1 else f"{len(others)} other words"
-        table.add_row(Text(f"{rest:+.2f}"), Text(name, style="dim"), "")
-    table.add_row(Text(f"{explanation.bias:+.2f}"), Text("bias", style="dim"), "")
+        add(total(others), Text(name, style="dim"))
+    add(bias, Text("bias", style="dim"))
     return table
 
 

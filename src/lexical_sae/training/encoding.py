@@ -44,7 +44,13 @@ def encode_sentences(
     structural: Sequence[int],
 ) -> EncodedSentences:
     """Every sentence in one window, or in several that overlap; each word is decided once."""
-    return EncodedSentences(sentence_windows(tokenizer, sentences, max_tokens, structural), tags)
+    windows = sentence_windows(tokenizer, sentences, max_tokens, structural)
+    if not windows:
+        raise ValueError(
+            f"None of the {len(sentences):,} sentences has a word that the tokenizer reads; check "
+            "the data and the backbone."
+        )
+    return EncodedSentences(windows, tags)
 
 
 def encode_dataset(

@@ -35,7 +35,6 @@ from lexical_sae.training.objective import Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.reference import Reference, collect_reference
 from lexical_sae.training.settings import Settings
-from lexical_sae.training.shared_head import fold_head
 from lexical_sae.training.trainer import LexicalTrainer
 from lexical_sae.training.try_rates import try_rates
 
@@ -174,7 +173,6 @@ def fit(
     measured: dict[str, float] = {}
     if signals.received is None:
         _take_weights(trainer, best)
-        fold_head(model)
         if "held_out" in encoded:
             with watch.part("evaluation"):
                 measured = measure(

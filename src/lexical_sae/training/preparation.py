@@ -1,4 +1,4 @@
-"""Settings that change the model itself before training: frozen parts, dropout, a shared head."""
+"""Settings that change the model itself before training: frozen parts, dropout."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.training.settings import Settings
-from lexical_sae.training.shared_head import share_head
 
 
 def prepare_model(model: nn.Module, settings: Settings) -> None:
-    """Freeze embeddings, set dropout and share the head's table, as far as the settings ask."""
+    """Freeze embeddings and set dropout, as far as the settings ask."""
     backbone: Any = model.backbone
     if settings.freeze_embeddings:
         # the dictionary's rows are parameters of their own and still learn
         backbone.get_input_embeddings().requires_grad_(False)
-    if isinstance(model, LexicalSAE):
-        if settings.dictionary_rate_factor == 0:
-            model.lexical.weight.requires_grad_(False)
-        if settings.shared_head:
-            share_head(model, settings.shared_head, settings.seed)
+    if settings.dictionary_rate_factor == 0 and isinstance(model, LexicalSAE):
+        model.lexical.weight.requires_grad_(False)
     if settings.dropout is not None:
         set_dropout(backbone, settings.dropout)
 

@@ -130,6 +130,5 @@ class Settings(Part):
     weight_average: Share | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     freeze_embeddings: bool = False
-    shared_head: Annotated[float, Field(ge=0, le=10)] = 0.0
 
     model: ModelOptions = ModelOptions()

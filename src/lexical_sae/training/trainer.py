@@ -34,7 +34,6 @@ from lexical_sae.training.optimizers import (
 )
 from lexical_sae.training.schedule_free import evaluation_weights
 from lexical_sae.training.settings import Settings
-from lexical_sae.training.shared_head import computed_once
 
 TENSORS, NUMBERS = "objective.safetensors", "objective.json"
 
@@ -101,12 +100,11 @@ class LexicalTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        with computed_once():
-            state, batch = decide(model, inputs)
-            if self.objective.settings.content is not None:
-                mask = self.model.content_mask(inputs["input_ids"], inputs["attention_mask"])
-                batch = replace(batch, content_mask=mask)
-            loss = self.objective(state, batch, self._usual_decisions)
+        state, batch = decide(model, inputs)
+        if self.objective.settings.content is not None:
+            mask = self.model.content_mask(inputs["input_ids"], inputs["attention_mask"])
+            batch = replace(batch, content_mask=mask)
+        loss = self.objective(state, batch, self._usual_decisions)
         return (loss, state) if return_outputs else loss
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
@@ -184,7 +182,7 @@ class LexicalTrainer(Trainer):
         texts: Any = eval_dataset if eval_dataset is not None else self.eval_dataset
         if texts is None:
             raise ValueError("There is no validation split to evaluate on; give validation texts.")
-        with self.evaluated_weights(), computed_once():
+        with self.evaluated_weights():
             found = measure(
                 self.model, texts, self.collate, circuit_fraction=self._circuit_fraction()
             )
