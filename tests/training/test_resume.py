@@ -117,6 +117,17 @@ def test_the_state_of_the_controllers_is_in_the_checkpoint(backbone: Path, tmp_p
     assert steps_of(whole)[24]["loss"] != steps_of(resumed)[24]["loss"]
 
 
+def test_fewer_epochs_may_end_the_warm_up_at_once(backbone: Path, tmp_path: Path) -> None:
+    many = small_config(backbone, epochs=30, warmup_fraction=0.5)
+    with pytest.raises(KilledError):
+        train(many, tmp_path / "run", callbacks=[KillAt(20)])
+    fewer = small_config(backbone, epochs=4, warmup_fraction=0.25)
+    resumed = train(fewer, tmp_path / "run", resume=True)
+    after = [line for step, line in steps_of(resumed).items() if step > 20]
+    assert after
+    assert all(line["phase"] == 1 and line["bound"] > 0 for line in after)
+
+
 def test_half_written_checkpoints_are_passed_over(backbone: Path, tmp_path: Path) -> None:
     config = small_config(backbone, epochs=2)
     whole = train(config, tmp_path / "run")

@@ -232,15 +232,18 @@ class Objective(nn.Module):
         else:
             self.geco.warm_up(seen["ce"])
         self.step += 1
-        if self.in_circuit_phase and not self.geco.started:
-            self.geco.start()
-            self.density.begin()
+        self._end_warmup_if_due()
         seen["phase"] = float(was_circuit_phase)
         if was_circuit_phase:
             seen["multiplier"] = self.geco.multiplier
             seen["bound"] = self.geco.relaxed_bound(self.density.open_words)
             seen["pressure"] = self.density.pressure
         return seen
+
+    def _end_warmup_if_due(self) -> None:
+        if self.in_circuit_phase and not self.geco.started:
+            self.geco.start()
+            self.density.begin()
 
     @property
     def _circuit_steps(self) -> int:
@@ -259,3 +262,5 @@ class Objective(nn.Module):
         self.recent_ce = numbers["recent_ce"]
         self.geco.load_state_dict(numbers["geco"])
         self.density.load_state_dict(numbers["density"])
+        # a run whose epochs were lowered before it was resumed may be past its new warm-up
+        self._end_warmup_if_due()
