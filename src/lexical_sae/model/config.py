@@ -65,7 +65,7 @@ class LexicalSAEConfig(PretrainedConfig):
         saturation: str = "none",
         pooling: str = "max",
         head: str = "mlp",
-        head_width: int = 64,
+        head_width: int = 256,
         hidden_bias: bool = False,
         topk_per_position: int = 0,
         max_tokens: int = 128,

@@ -79,7 +79,7 @@ class ModelOptions(Part):
     saturation: Literal["none", "log1p"] = "none"
     pooling: Literal["max", "attention"] = "max"
     head: Literal["mlp", "linear"] = "mlp"
-    head_width: Annotated[int, Field(ge=1, le=4096)] = 64
+    head_width: Annotated[int, Field(ge=1, le=4096)] = 256
     hidden_bias: bool = False
 
 
