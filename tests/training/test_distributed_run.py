@@ -31,7 +31,7 @@ SETTINGS = {
     "dictionary_rate_factor": 1,
     "weighting": "uncertainty",
 }
-COMPARED = ("loss", "ce", "open_words", "completeness", "separation", "sparsity", "anchor")
+COMPARED = ("loss", "ce", "open_words", "completeness", "separation", "sparsity", "anchor", "guide")
 
 
 # for sentences: their words differ in number from process to process

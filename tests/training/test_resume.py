@@ -21,6 +21,7 @@ EVERYTHING: dict[str, Any] = {
     "frequency": {},
     "anchor": {},
     "content": {},
+    "guide": {},
     "model": {"positions": "words"},
     "dictionary_rate_factor": 1,
     "weighting": "uncertainty",

@@ -214,7 +214,11 @@ def backbone_states(
     model: PreTrainedModel, kind: str, input_ids: Tensor, attention_mask: Tensor
 ) -> Tensor:
     """h [B, L, H], what enters the (removed) output embedding."""
-    output: Any = model(input_ids=input_ids, attention_mask=attention_mask)
+    return states_of_output(model(input_ids=input_ids, attention_mask=attention_mask), kind)
+
+
+def states_of_output(output: Any, kind: str) -> Tensor:
+    """h out of what a backbone's forward pass gives."""
     h: Tensor = output.logits if kind == "masked_lm" else output.last_hidden_state
     return h
 

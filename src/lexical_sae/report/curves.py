@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 TERMS = (
     *("completeness", "separation", "sharpness", "sparsity"),
-    *("frequency", "anchor", "content"),
+    *("frequency", "anchor", "content", "distillation"),
 )
-# Okabe and Ito's colours, told apart by every kind of eye; without their yellow, pale on white
-BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK = (
-    *("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000"),
+# Okabe and Ito's colours, told apart by every kind of eye; a grey for their yellow, pale on white
+BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY = (
+    *("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#888888"),
 )
-COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK)
+COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY)
 WIDTH, DPI = 8.0, 150  # inches and dots per inch: 1,200 pixels
 FEW = 12  # points, up to which each is marked
 SMALL = 5.0  # terms above it get a scale that is logarithmic from 1 on

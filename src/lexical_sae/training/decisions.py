@@ -23,6 +23,7 @@ class Batch:
     place: Tensor  # [R] of the decision itself: that of the text, or of the word
     words: bool = False  # whether the decisions are words
     content_mask: Tensor | None = None  # [B, L] true at content words, for texts only
+    dense_states: Tensor | None = None  # [R, H] what the guide reads, where there is one
 
     def at_rows(self, where: Tensor) -> Batch:
         """Only the words where the boolean `where` [R] holds."""

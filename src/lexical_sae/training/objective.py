@@ -18,6 +18,7 @@ from lexical_sae.training.decisions import Batch, sample_rows
 from lexical_sae.training.density import DensityControl
 from lexical_sae.training.distributed import mean_over_processes, share_of_rows
 from lexical_sae.training.geco import GECOController
+from lexical_sae.training.guide import DenseGuide
 from lexical_sae.training.losses.anchor import anchor
 from lexical_sae.training.losses.centroids import ClassCentroids
 from lexical_sae.training.losses.completeness import completeness
@@ -51,6 +52,7 @@ class Objective(nn.Module):
         steps_per_epoch: int,
         steps: int,
         reference: Reference | None = None,
+        guide: DenseGuide | None = None,
     ) -> None:
         super().__init__()
         self.settings = settings
@@ -58,6 +60,7 @@ class Objective(nn.Module):
         self.warmup_steps = min(steps, max(1, round(settings.warmup_fraction * steps)))
         self.step = 0
         self.reference = reference
+        self.guide = guide
         # in a tuple: the model's parameters are not the objective's
         self._lexical: tuple[LexicalLayer, ...] = () if lexical is None else (lexical,)
         words = 0 if lexical is None else lexical.weight.shape[0]
@@ -111,6 +114,10 @@ class Objective(nn.Module):
             total = circuit + (self.geco.multiplier if self.settings.constraint else 1.0) * ce
         elif self.rates is not None:
             self.rates.update(state.open_words)
+        if self.guide is not None and batch.dense_states is not None:
+            own, gap = self.guide(batch.dense_states, state.logits, batch.labels)
+            seen |= {"guide": share * own.detach(), "distillation": share * gap.detach()}
+            total = total + share * (self.guide.strength * own + self.guide.distillation * gap)
         seen["loss"] = total.detach()
         means = mean_over_processes(torch.stack(list(seen.values())).double()).tolist()
         self._seen.append(dict(zip(seen, means, strict=True)))

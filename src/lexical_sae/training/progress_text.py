@@ -58,7 +58,7 @@ def value_pieces(
     """The latest values of a training log, and the last validation accuracy."""
     task = "ce" if "ce" in logs else "loss"
     named = [(task, task, 0)]
-    named += [(name, name, 4 + i) for i, name in enumerate(TERMS)]
+    named += [(name, name, 4 + i) for i, name in enumerate((*TERMS, "distillation"))]
     named.append(("multiplier", style.multiplier, 3))
     pieces = [
         Piece(f"{shown} {number(logs[key], decimals)}", rank)

@@ -9,6 +9,7 @@ from lexical_sae.training.settings import (
     Anchor,
     Completeness,
     Frequency,
+    Guide,
     ModelOptions,
     Separation,
     Settings,
@@ -21,6 +22,7 @@ DEFAULT = Settings(
     separation=Separation(form="contrastive", weight=0.05),
     sparsity=Sparsity(form="target_l1"),
     anchor=Anchor(weight=0.2, texts=512),
+    guide=Guide(),
     start_words=400,
     learning_rate=2e-4,
     # the lexical head stays what it was before training: its words keep their meaning

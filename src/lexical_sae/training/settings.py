@@ -68,6 +68,14 @@ class Content(Part):
     weight: Weight = 1.0
 
 
+class Guide(Part):
+    """A dense head beside the words while training: it learns the task with `strength`, and what
+    it knows is handed to the words with `distillation`."""
+
+    strength: Annotated[float, Field(gt=0, le=100)] = 1.0
+    distillation: Annotated[float, Field(ge=0, le=100)] = 1.0
+
+
 class ModelOptions(Part):
     """Options of `LexicalSAEConfig` that belong to a recipe."""
 
@@ -99,6 +107,7 @@ class Settings(Part):
     frequency: Frequency | None = None
     anchor: Anchor | None = None
     content: Content | None = None
+    guide: Guide | None = None
     circuit_positions: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     weighting: Literal["sum", "uncertainty"] = "sum"
     constraint: bool = True

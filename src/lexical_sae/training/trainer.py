@@ -23,6 +23,7 @@ from lexical_sae.training.batching import IGNORED, Collate, EncodedTexts, Length
 from lexical_sae.training.best import BestWeights
 from lexical_sae.training.centralisation import centralise_gradients
 from lexical_sae.training.decisions import decide
+from lexical_sae.training.guide import watching
 from lexical_sae.training.measure import measure
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.optimizers import (
@@ -104,8 +105,14 @@ class LexicalTrainer(Trainer):
         if self.objective.settings.content is not None:
             mask = self.model.content_mask(inputs["input_ids"], inputs["attention_mask"])
             batch = replace(batch, content_mask=mask)
+        if self.objective.guide is not None:
+            batch = replace(batch, dense_states=self.objective.guide.take(inputs))
         loss = self.objective(state, batch, self._usual_decisions)
         return (loss, state) if return_outputs else loss
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        with watching(self.objective.guide, self.model):
+            return super().train(*args, **kwargs)
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
         """The batches that make one step: where they hold different numbers of tagged words, each
