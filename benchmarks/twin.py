@@ -73,6 +73,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "without completeness": {"completeness": None},
     "without separation": {"separation": None},
     "without anchor": {"anchor": None},
+    "without guide": {"guide": None},
     "jump gate": {"model": {"gate": "jump"}, "sparsity": {"form": "target_l0"}},
     "target_l0": {"sparsity": {"form": "target_l0"}},
     "all positions": {"model": {"positions": "words"}},
