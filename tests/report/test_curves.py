@@ -165,4 +165,4 @@ def test_series_and_means() -> None:
 
 
 def test_the_terms_are_those_of_the_objective() -> None:
-    assert TERMS == (*combinations.TERMS, "distillation")
+    assert (*combinations.TERMS, "distillation") == TERMS

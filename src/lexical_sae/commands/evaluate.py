@@ -1,15 +1,21 @@
-"""``lexical-sae evaluate``: how well a model does on a labelled split."""
+"""``lexical-sae evaluate``: is the model right, and is the explanation true?"""
 
 from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lexical_sae.commands.console import TopkPerPosition, plain
 from lexical_sae.commands.train import measure_lines
+
+if TYPE_CHECKING:
+    from lexical_sae.evaluation.steps import Step
+    from lexical_sae.evaluation.subject import Subject
+    from lexical_sae.model.lexical_sae import LexicalSAE
+    from lexical_sae.text.dataset import TextDataset
 
 
 def evaluate(
@@ -19,11 +25,25 @@ def evaluate(
     ] = None,
     split: Annotated[str, typer.Option(help="Split to measure on.")] = "test",
     limit: Annotated[int | None, typer.Option(min=1, help="Use the first rows only.")] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Run of the dense twin, to compare its explainers.")
+    ] = None,
+    steps: Annotated[
+        str | None, typer.Option(help="Only these steps, separated by commas.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder of the result; default RUN/evaluation.")
+    ] = None,
+    peer_texts: Annotated[int, typer.Option(min=1, help="Texts for LIME, SHAP and others.")] = 50,
+    quick: Annotated[bool, typer.Option("--quick", help="Only accuracy, words, residual.")] = False,
     topk_per_position: TopkPerPosition = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Measure a model: accuracy, entities, open words, circuits, and the residual of the sum."""
-    from lexical_sae.evaluation.held_out import evaluate_model
+    """Measure a model: accuracy, circuits, faithfulness, and other explainers beside its own."""
+    from lexical_sae.evaluation.drift import untrained_model
+    from lexical_sae.evaluation.held_out import same_labels
+    from lexical_sae.evaluation.steps import chosen_steps
+    from lexical_sae.evaluation.subject import Subject
     from lexical_sae.runs import config_of_run, load_run
     from lexical_sae.text.registry import load_splits
     from lexical_sae.training.run import run_splits
@@ -34,7 +54,28 @@ def evaluate(
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
     data = splits[split] if limit is None else splits[split].head(limit)
-    found = evaluate_model(load_run(run, topk_per_position), data)
+    model = load_run(run, topk_per_position)
+    if quick or model.config.task == "tagging":
+        _measure(model, data, str(name), split, json)
+        return
+    train = splits.get("train") if split != "train" else None
+    folder = output if output is not None else run / "evaluation"
+    subject = Subject(
+        model,
+        same_labels(data, model.config.labels),
+        None if train is None else same_labels(train, model.config.labels),
+        None if against is None else _load_twin(against),
+        None if config is None else lambda: untrained_model(config, model),
+        peer_texts=peer_texts,
+    )
+    _suite(subject, chosen_steps(steps), folder, json)
+
+
+def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: bool) -> None:
+    """The measures that training takes too."""
+    from lexical_sae.evaluation.held_out import evaluate_model
+
+    found = evaluate_model(model, data)
     if json:
         plain(json_module.dumps({"dataset": name, "split": split, **found}))
         return
@@ -46,3 +87,53 @@ def evaluate(
             f"{kind}: F1 {100 * score['f1']:.1f} %, precision {100 * score['precision']:.1f} %, "
             f"recall {100 * score['recall']:.1f} % ({score['support']:,} entities)"
         )
+
+
+def _suite(subject: Subject, steps: tuple[Step, ...], folder: Path, json: bool) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from lexical_sae.evaluation.suite import run_suite
+    from lexical_sae.report.evaluation_page import evaluation_page, summary
+    from lexical_sae.text.write_rows import replacing
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("reading", total=len(steps))
+
+        def started(step: Step, place: int) -> None:
+            progress.update(bar, completed=place, description=step.title)
+
+        records = run_suite(subject, folder, steps, started=started)
+    found: dict[str, Any] = json_module.loads((folder / "evaluation.json").read_text("utf-8"))
+    with replacing(folder / "report.html") as scratch:
+        scratch.write_text(evaluation_page(found), encoding="utf-8")
+    if json:
+        print(json_module.dumps(found, ensure_ascii=False))
+    else:
+        for line in summary(found):
+            plain(line)
+        for record in records:
+            for note in record.finding.notes:
+                if note.startswith("Not "):
+                    plain(f"{record.step.title}: {note}")
+        plain(f"the report is {folder / 'report.html'}, the numbers {folder / 'evaluation.json'}")
+    failed = [record for record in records if record.finding.failed]
+    for record in failed:
+        plain(f"{record.step.title} failed: {record.finding.failed}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _load_twin(run: Path) -> Any:
+    from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
+    from lexical_sae.runs import model_folder_of
+
+    folder = model_folder_of(run)
+    kind = json_module.loads((folder / "config.json").read_text("utf-8")).get("model_type")
+    if kind != DenseTwinConfig.model_type:
+        raise ValueError(
+            f"{run} holds a model of type {kind!r}; --against expects the run of a dense twin "
+            "(lexical-sae train --dense-twin)."
+        )
+    return DenseTwin.from_pretrained(folder)

@@ -31,7 +31,7 @@ def evaluate_model(
     assert model.tokenizer is not None
     encoded = encode_dataset(
         model.tokenizer,
-        _renamed(data, model.config.labels),
+        same_labels(data, model.config.labels),
         model.config.max_tokens,
         model.config.special_token_ids,
     )
@@ -50,7 +50,7 @@ def evaluate_model(
     return found if entities is None else {**found, **entities.scores().to_dict()}
 
 
-def _renamed(data: TextDataset, labels: list[str]) -> TextDataset:
+def same_labels(data: TextDataset, labels: list[str]) -> TextDataset:
     """The same rows with labels counted as the model counts them."""
     unknown = [name for name in data.label_names if name not in labels]
     used = data.label_counts()

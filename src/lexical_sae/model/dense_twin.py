@@ -119,7 +119,10 @@ class DenseTwin(PreTrainedModel):
 
     @classmethod
     def from_pretrained(cls, folder: Any, *args: Any, **kwargs: Any) -> DenseTwin:  # type: ignore[override]
-        model: DenseTwin = super().from_pretrained(folder, *args, use_safetensors=True, **kwargs)
+        with quiet():
+            model: DenseTwin = super().from_pretrained(
+                folder, *args, use_safetensors=True, **kwargs
+            )
         model.tokenizer = load_tokenizer(folder)
         return model
 
@@ -131,11 +134,18 @@ class DenseTwin(PreTrainedModel):
         where: Tensor | None = None,
     ) -> DenseState:
         """Logits of each text, or of each token; `where` is for the lexical model only."""
-        h = backbone_states(
-            self.backbone, self.config.backbone_kind, input_ids, attention_mask
-        )  # [B, L, H]
         if task == "tagging":
-            return DenseState(self.head(self.dropout(h)))
+            return DenseState(self.head(self.dropout(self._states(input_ids, attention_mask))))
+        return DenseState(self.head(self.dropout(self.pooled(input_ids, attention_mask))))
+
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """[B, H]: the mean over all tokens, which the head reads."""
+        h = self._states(input_ids, attention_mask)
         real = attention_mask.unsqueeze(-1).to(h.dtype)
-        mean = (h * real).sum(1) / real.sum(1).clamp(min=1)  # [B, H]
-        return DenseState(self.head(self.dropout(mean)))
+        mean: Tensor = (h * real).sum(1) / real.sum(1).clamp(min=1)
+        return mean
+
+    def _states(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """h [B, L, H]."""
+        kind = self.config.backbone_kind
+        return backbone_states(self.backbone, kind, input_ids, attention_mask)

@@ -1,0 +1,50 @@
+"""Intervals and paired tests by resampling texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexical_sae.report.finding import Estimate
+
+Floats = NDArray[np.float64]
+RESAMPLES, LEVEL = 2000, 0.95
+CHUNK = 2**22  # entries of the table of resampled rows that are held at once
+
+
+def resampled_means(values: Floats, seed: int, resamples: int = RESAMPLES) -> Floats:
+    """[resamples]: means of `values` [n] over n rows drawn with replacement."""
+    draw, n = np.random.default_rng(seed), len(values)
+    at_once = max(1, CHUNK // n)
+    means = [
+        values[draw.integers(0, n, (min(at_once, resamples - start), n))].mean(1)
+        for start in range(0, resamples, at_once)
+    ]
+    return np.concatenate(means)
+
+
+def mean_estimate(values: Sequence[float] | Floats, seed: int = 0) -> Estimate:
+    """The mean with its 95 % interval; undefined if there is nothing to average."""
+    found = np.asarray(values, dtype=np.float64)
+    if not len(found):
+        return Estimate(None, why="there is no text for it")
+    means = resampled_means(found, seed)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(found.mean()), float(low), float(high))
+
+
+def paired_p_value(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float:
+    """How often signs given at random to the differences of pairs move their mean as far from zero:
+    a two-sided sign-flip test."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape:
+        raise ValueError(f"There are {len(a)} and {len(b)} values; expected pairs.")
+    difference = a - b
+    if not len(difference) or not np.any(difference):
+        return 1.0
+    draw = np.random.default_rng(0)
+    signs = draw.integers(0, 2, (RESAMPLES, len(difference))) * 2.0 - 1.0
+    moved = np.abs(signs @ difference) >= abs(float(difference.sum())) - 1e-12
+    return float((1 + moved.sum()) / (1 + RESAMPLES))

@@ -1,0 +1,118 @@
+"""Step 6: explainers side by side, on the same decisions, judged by the same curves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lexical_sae.evaluation.bootstrap import mean_estimate, paired_p_value
+from lexical_sae.evaluation.perturbation import (
+    FRACTIONS,
+    Floats,
+    Game,
+    Limits,
+    falling,
+    removal,
+)
+from lexical_sae.report.finding import Cell, FindingTable
+
+Scorer = Callable[[], Floats]
+SAME = 1e-9  # scores of two explainers that are one
+
+
+@dataclass(eq=False)
+class Contest:
+    """What each explainer reached, text by text; None where it was not asked or nothing is better.
+
+    `first` names the explainer that the others are compared with.
+    """
+
+    first: str
+    naopc: dict[str, list[float | None]] = field(default_factory=dict)
+    comprehensiveness: dict[str, list[float | None]] = field(default_factory=dict)
+    sufficiency: dict[str, list[float | None]] = field(default_factory=dict)
+    seconds: dict[str, list[float | None]] = field(default_factory=dict)
+    apart: dict[str, float] = field(default_factory=dict)  # largest difference from `first`
+    texts: int = 0
+
+    def add(self, game: Game, limits: Limits, scorers: Mapping[str, Scorer]) -> None:
+        """One decision; a scorer that is left out of `scorers` sits this text out."""
+        found: dict[str, Floats] = {}
+        for name, scorer in scorers.items():
+            start = time.perf_counter()
+            found[name] = np.asarray(scorer(), dtype=np.float64)
+            self._put(self.seconds, name, time.perf_counter() - start)
+            curve = removal(game, falling(found[name]))
+            self._put(self.naopc, name, limits.normalised(curve.aopc))
+            bins = [curve.comprehensiveness(fraction) for fraction in FRACTIONS]
+            self._put(self.comprehensiveness, name, float(np.mean(bins)))
+            bins = [curve.sufficiency(fraction) for fraction in FRACTIONS]
+            self._put(self.sufficiency, name, float(np.mean(bins)))
+            if self.first in found:
+                difference = float(np.abs(found[name] - found[self.first]).max(initial=0.0))
+                self.apart[name] = max(self.apart.get(name, 0.0), difference)
+        self.texts += 1
+
+    def _put(self, column: dict[str, list[float | None]], name: str, value: float | None) -> None:
+        values = column.setdefault(name, [])
+        values += [None] * (self.texts - len(values))
+        values.append(value)
+
+    def pairs(self, column: dict[str, list[float | None]], name: str) -> tuple[Floats, Floats]:
+        """The values of `name` and of the first explainer, on the texts that have both."""
+        both = [
+            (a, b)
+            for a, b in zip(column[name], column[self.first], strict=False)
+            if a is not None and b is not None
+        ]
+        return np.array([a for a, _ in both]), np.array([b for _, b in both])
+
+    def table(self, title: str) -> FindingTable:
+        """A row for each explainer, the best NAOPC first; p is that of a paired test against the
+        first explainer, on the texts that both explained."""
+        rows: list[tuple[Cell, ...]] = []
+        for name in self.naopc:
+            values = _known(self.naopc[name])
+            estimate = mean_estimate(values)
+            own, reference = self.pairs(self.naopc, name)
+            same = name != self.first and self.apart.get(name, 1.0) <= SAME
+            rows.append(
+                (
+                    f"{name} (the same numbers)" if same else name,
+                    len(_known(self.seconds[name])),
+                    estimate.value,
+                    estimate.low,
+                    estimate.high,
+                    None if name == self.first else paired_p_value(own, reference),
+                    _mean(self.comprehensiveness[name]),
+                    _mean(self.sufficiency[name]),
+                    1000 * (_mean(self.seconds[name]) or 0.0),
+                )
+            )
+        rows.sort(key=lambda row: -(row[2] if isinstance(row[2], float) else -1.0))
+        columns = (
+            *("explainer", "texts", "NAOPC", "from", "to", f"p against {self.first}"),
+            *("comprehensiveness", "sufficiency", "ms per text"),
+        )
+        return FindingTable(title, columns, tuple(rows))
+
+    def ahead(self) -> tuple[str, ...]:
+        """Explainers whose mean NAOPC is above that of the first on the texts of both."""
+        found = []
+        for name in self.naopc:
+            own, reference = self.pairs(self.naopc, name)
+            if len(own) and own.mean() > reference.mean() + SAME:
+                found.append(name)
+        return tuple(found)
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = _known(values)
+    return sum(known) / len(known) if known else None

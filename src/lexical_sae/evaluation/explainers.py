@@ -1,0 +1,148 @@
+"""Step 6: our contributions and the explainers that others use, on the same decisions.
+
+At the open words all of them explain the same head. At the input they explain whole models by
+masking words; there the dense twin has its own table. NAOPC is normalised by each model's own
+limits and may be compared between the two; AOPC may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.attribution.words import position_contributions
+from lexical_sae.evaluation.compared import Contest, Scorer
+from lexical_sae.evaluation.faithfulness import contributions, head_game, problems_of
+from lexical_sae.evaluation.input_game import MaskedText, masked_text, word_scores
+from lexical_sae.evaluation.input_peers import attention_scores, embedding_gradients
+from lexical_sae.evaluation.peers import (
+    captum_integrated_gradients,
+    exact_integrated_gradients,
+    lime_scores,
+    random_scores,
+    saliency,
+    shap_scores,
+)
+from lexical_sae.evaluation.perturbation import Floats, limits
+from lexical_sae.evaluation.subject import Subject
+from lexical_sae.model.mode import in_mode
+from lexical_sae.report.finding import Finding
+
+OURS = "contributions"
+SLOW = ("attention", "captum", "LIME", "SHAP")
+PACKAGES = {"captum Integrated Gradients": "captum", "LIME": "lime", "SHAP": "shap"}
+INPUT_SAMPLES = 150  # of LIME and SHAP at the input, where every sample is a pass of the model
+INPUT_BEAM = 1  # at the input every set of words costs a pass of the model
+
+
+def compare_at_open_words(subject: Subject) -> Finding:
+    """Every explainer on the head of every text; LIME and SHAP on some of them."""
+    contest, slow = Contest(OURS), set(subject.some_texts(subject.peer_texts))
+    values = subject.reading.state.open_words
+    offsets = values.offsets.tolist()
+    for place, problem in problems_of(subject.reading):
+        game = head_game(problem)
+        s = values.value[offsets[place] : offsets[place + 1]].double().numpy()
+        given = contributions(problem)
+        scorers: dict[str, Scorer] = {
+            OURS: partial(contributions, problem),
+            "exact Integrated Gradients": partial(exact_integrated_gradients, problem),
+            "gradient × input": partial(contributions, problem),
+            "gradient (saliency)": partial(saliency, given, s),
+            "random": partial(random_scores, problem.words, subject.seed + place),
+        }
+        if place in slow:
+            at = values.position[offsets[place] : offsets[place + 1]].numpy()
+            scorers["attention"] = partial(_attention_at, subject, place, at)
+            scorers |= _installed(
+                {
+                    "captum Integrated Gradients": partial(captum_integrated_gradients, problem),
+                    "LIME": partial(lime_scores, game, problem.words, seed=subject.seed),
+                    "SHAP": partial(shap_scores, game, problem.words, seed=subject.seed),
+                }
+            )
+        contest.add(game, limits(game, problem.words), scorers)
+        subject.advance(1)
+    return _finding(contest, "Explainers at the open words of the same head")
+
+
+def compare_at_input(subject: Subject, model: Any, title: str) -> Finding:
+    """Explainers of one model (ours or the dense twin) by masking words of the input."""
+    lexical = hasattr(model, "lexical")
+    contest = Contest(OURS if lexical else "attention")
+    for place in subject.some_texts(subject.peer_texts):
+        text = masked_text(model, subject.test.texts[place])
+        if text.n < 2:
+            continue
+        scorers: dict[str, Scorer] = {}
+        if lexical:
+            scorers[OURS] = partial(own_words, text)
+        scorers["attention"] = _by_word(text, attention_scores)
+        sampled = {"samples": INPUT_SAMPLES, "seed": subject.seed}
+        scorers |= _installed(
+            {
+                "captum Integrated Gradients": _by_word(text, embedding_gradients),
+                "LIME": partial(lime_scores, text, text.n, **sampled),
+                "SHAP": partial(shap_scores, text, text.n, **sampled),
+            }
+        )
+        scorers["random"] = partial(random_scores, text.n, subject.seed + place)
+        contest.add(text, limits(text, text.n, beam=INPUT_BEAM, exact_features=6), scorers)
+        subject.advance(1)
+    return _finding(contest, title)
+
+
+def _installed(scorers: dict[str, Scorer]) -> dict[str, Scorer]:
+    """Without those whose package is missing: the others are compared all the same."""
+    return {name: scorer for name, scorer in scorers.items() if name not in missing()}
+
+
+@cache
+def missing() -> tuple[str, ...]:
+    return tuple(name for name, package in PACKAGES.items() if find_spec(package) is None)
+
+
+def _attention_at(subject: Subject, place: int, positions: Any) -> Floats:
+    """[n]: the attention that the positions of a text receive which opened its words."""
+    text = masked_text(subject.model, subject.test.texts[place])
+    found: Floats = attention_scores(text)[positions]
+    return found
+
+
+def _by_word(text: MaskedText, tokens: Callable[[MaskedText], Floats]) -> Scorer:
+    return lambda: word_scores(text.words, tokens(text))
+
+
+def own_words(text: MaskedText) -> Floats:
+    """Our word view: what each word of the input contributes, one pass of the model included."""
+    import torch
+
+    model = text.model
+    with torch.no_grad(), in_mode(model, training=False):
+        state = model.classify(text.ids[None], text.attention[None])
+        attribution = compute_attribution_tensor(state, text.label)
+        scores = position_contributions(state, attribution, len(text.ids))[0]
+    return word_scores(text.words, np.asarray(scores.double().numpy()))
+
+
+def _finding(contest: Contest, title: str) -> Finding:
+    ahead = contest.ahead()
+    notes = [f"{contest.texts:,} texts, {', '.join(SLOW)} on fewer; p by paired sign flips"]
+    if ahead:
+        notes.append(
+            f"Ahead of {contest.first} in mean NAOPC on the texts of both: {', '.join(ahead)}."
+        )
+    else:
+        notes.append(f"None is ahead of {contest.first} in mean NAOPC on the texts of both.")
+    if missing():
+        notes.append(
+            f"Not installed, so not compared: {', '.join(missing())}; run pip install "
+            '"lexical-sae[explainers]".'
+        )
+    table = contest.table(title)
+    return Finding(tables=(table,), notes=tuple(notes))

@@ -1,0 +1,222 @@
+"""Step 5: does the decision go when the words go that are said to carry it?
+
+At the open words a word is removed by closing it; the head is then computed again. Nothing is
+retrained and no text is touched, so the curves are those of the model itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexical_sae.certify.row_problem import RowProblem, row_problem
+from lexical_sae.evaluation.bootstrap import mean_estimate
+from lexical_sae.evaluation.perturbation import (
+    FRACTIONS,
+    Game,
+    Limits,
+    Masks,
+    Removal,
+    falling,
+    limits,
+    removal,
+    top_count,
+)
+from lexical_sae.evaluation.reading import Reading
+from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
+
+Floats = NDArray[np.float64]
+
+
+def probability(logits: Floats, label: int) -> Floats:
+    """[m, C] → [m] of one class."""
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    found: Floats = shifted[:, label] / shifted.sum(axis=1)
+    return found
+
+
+def head_game(problem: RowProblem) -> Game:
+    """The probability of the decided label as a function of the open words that stay."""
+
+    def play(masks: Masks) -> Floats:
+        return probability(problem.logits(masks.astype(np.float64)), problem.winner)
+
+    return play
+
+
+def contributions(problem: RowProblem) -> Floats:
+    """[n]: what each open word gives the decided label."""
+    ones = np.ones(problem.words)
+    on = (ones @ problem.G + problem.b1 > 0).astype(np.float64)  # [K]
+    found: Floats = problem.G @ (on * problem.W2[problem.winner]) + problem.D[:, problem.winner]
+    return found
+
+
+def problems_of(reading: Reading) -> Iterator[tuple[int, RowProblem]]:
+    """Every decision with at least one open word, and its place."""
+    place = 0
+    for state, labels in reading.chunks(256):
+        for row in range(len(labels)):
+            problem = row_problem(state, row)
+            if problem.words:
+                yield place + row, problem
+        place += len(labels)
+
+
+@dataclass(frozen=True, eq=False)
+class WordRemoval:
+    """Each open word removed alone: the change of the decided logit as −A says, and as it is."""
+
+    predicted: Floats  # [n]
+    realised: Floats  # [n]
+    units_flipped: Floats  # [n] hidden units that switch on or off
+
+
+def remove_each(problem: RowProblem) -> WordRemoval:
+    n = problem.words
+    masks = 1.0 - np.eye(n)
+    whole = problem.logits(np.ones((1, n)))[0, problem.winner]
+    realised = problem.logits(masks)[:, problem.winner] - whole
+    before = np.ones(n) @ problem.G + problem.b1 > 0
+    after = masks @ problem.G + problem.b1 > 0
+    return WordRemoval(
+        -contributions(problem), realised, (before != after).sum(1).astype(np.float64)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TextFaithfulness:
+    """What one decision gives to the means."""
+
+    place: int
+    curve: Removal
+    limits: Limits
+    flips: tuple[bool, ...]  # [fractions] whether another label wins without the top words
+    removed: WordRemoval
+
+
+def faithfulness_of(
+    problem: RowProblem, place: int, fractions: Sequence[float] = FRACTIONS
+) -> TextFaithfulness:
+    game, order = head_game(problem), falling(contributions(problem))
+    n = problem.words
+    flips = []
+    for fraction in fractions:
+        left = np.ones(n)
+        left[order[: top_count(n, fraction)]] = 0.0
+        flips.append(int(problem.logits(left).argmax()) != problem.winner)
+    return TextFaithfulness(
+        place, removal(game, order), limits(game, n), tuple(flips), remove_each(problem)
+    )
+
+
+def measure_faithfulness(
+    reading: Reading,
+    texts: Sequence[str],
+    fractions: tuple[float, ...] = FRACTIONS,
+    advance: Callable[[int], None] = lambda rows: None,
+    seed: int = 0,
+) -> Finding:
+    """ERASER's measures, NAOPC and removability at the open words, over all decisions that have
+    any."""
+    found: list[TextFaithfulness] = []
+    for place, problem in problems_of(reading):
+        found.append(faithfulness_of(problem, place, fractions))
+        advance(1)
+    empty = reading.rows - len(found)
+    notes = [f"{empty:,} of {reading.rows:,} texts open no word and are left out"] if empty else []
+    if not found:
+        why = "no text opens a word"
+        names = ("comprehensiveness", "sufficiency", "naopc", "naopc_reversed", "flip_rate_at_10")
+        return Finding({name: Estimate(None, why=why) for name in names}, notes=tuple(notes))
+    exact = sum(one.limits.exact for one in found)
+    notes.append(
+        f"limits of AOPC by all subsets for {exact:,} texts, by a beam search for "
+        f"{len(found) - exact:,}"
+    )
+    comprehensiveness = _table(found, fractions, Removal.comprehensiveness)  # [texts, fractions]
+    sufficiency = _table(found, fractions, Removal.sufficiency)
+    flips = np.array([one.flips for one in found], dtype=np.float64)
+    naopc = _defined([one.limits.normalised(one.curve.aopc) for one in found])
+    backwards = _defined([one.limits.normalised(one.curve.reversed_aopc) for one in found])
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"{100 * fraction:g} %",
+            float(comprehensiveness[:, i].mean()),
+            float(sufficiency[:, i].mean()),
+            100 * float(flips[:, i].mean()),
+        )
+        for i, fraction in enumerate(fractions)
+    ]
+    columns = ("top words", "comprehensiveness", "sufficiency", "decisions flipped, %")
+    curve = {
+        "without the top words": _points(fractions, comprehensiveness),
+        "the top words alone": _points(fractions, sufficiency),
+    }
+    at_ten = fractions.index(0.1)
+    return Finding(
+        metrics={
+            "comprehensiveness": mean_estimate(comprehensiveness.mean(1), seed),
+            "sufficiency": mean_estimate(sufficiency.mean(1), seed),
+            "naopc": mean_estimate(naopc, seed),
+            "naopc_reversed": mean_estimate(backwards, seed),
+            "flip_rate_at_10": mean_estimate(flips[:, at_ten], seed),
+            **_removal_metrics(found, seed),
+        },
+        tables=(FindingTable("When words are closed", columns, tuple(rows)),),
+        curves=(Curve("What the decision loses", "top words, %", "probability lost", curve),),
+        worst=_worst(found, texts),
+        notes=tuple(notes),
+    )
+
+
+def _table(
+    found: Sequence[TextFaithfulness],
+    fractions: Sequence[float],
+    measure: Callable[[Removal, float], float],
+) -> Floats:
+    return np.array([[measure(one.curve, fraction) for fraction in fractions] for one in found])
+
+
+def _points(fractions: Sequence[float], values: Floats) -> tuple[tuple[float, float], ...]:
+    return tuple(
+        (100 * fraction, float(values[:, i].mean())) for i, fraction in enumerate(fractions)
+    )
+
+
+def _defined(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _removal_metrics(found: Sequence[TextFaithfulness], seed: int) -> dict[str, Estimate]:
+    predicted = np.concatenate([one.removed.predicted for one in found])
+    realised = np.concatenate([one.removed.realised for one in found])
+    varied = predicted.std() > 0 and realised.std() > 0
+    return {
+        "removal_error": mean_estimate(
+            [float(np.abs(one.removed.predicted - one.removed.realised).mean()) for one in found],
+            seed,
+        ),
+        "removal_correlation": Estimate(
+            float(np.clip(np.corrcoef(predicted, realised)[0, 1], -1, 1)) if varied else None,
+            why="" if varied else "no word changes anything",
+        ),
+        "units_flipped": mean_estimate(
+            [float(one.removed.units_flipped.mean()) for one in found], seed
+        ),
+    }
+
+
+def _worst(found: Sequence[TextFaithfulness], texts: Sequence[str]) -> tuple[dict[str, Cell], ...]:
+    """The texts in which single removals differ most from what the contributions say."""
+
+    def error(one: TextFaithfulness) -> float:
+        return float(np.abs(one.removed.predicted - one.removed.realised).max())
+
+    return tuple(
+        {"text": texts[one.place], "largest error of a removal": error(one)}
+        for one in sorted(found, key=error, reverse=True)[:5]
+    )

@@ -1,0 +1,82 @@
+"""The words of a text as a game: words that go are replaced by the backbone's mask token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lexical_sae.attribution.words import InputWord, input_words
+from lexical_sae.evaluation.perturbation import Floats, Masks
+from lexical_sae.model.mode import in_mode
+from lexical_sae.text.tokenise import Encoded, encode
+
+BATCH = 64
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedText:
+    """One text of a model (lexical or dense) and the label that it is given.
+
+    Calling it plays the game: masks [m, n] over the text's words to the label's probability [m].
+    Tokens are replaced in place, so nothing is split or joined anew.
+    """
+
+    model: Any
+    ids: Tensor  # [L]
+    attention: Tensor  # [L]
+    words: tuple[InputWord, ...]
+    mask_id: int
+    label: int
+
+    @property
+    def n(self) -> int:
+        return len(self.words)
+
+    @torch.no_grad()
+    def __call__(self, masks: Masks) -> Floats:
+        kept = torch.from_numpy(self._token_masks(masks))  # [m, L]
+        ids = torch.where(kept, self.ids, torch.full_like(self.ids, self.mask_id))
+        found = []
+        with in_mode(self.model, training=False):
+            for start in range(0, len(ids), BATCH):
+                part = ids[start : start + BATCH]
+                attention = self.attention.expand(len(part), -1)
+                logits = self.model(part, attention, task="classification").logits
+                found.append(logits.double().softmax(-1)[:, self.label])
+        return np.asarray(torch.cat(found).numpy())
+
+    def _token_masks(self, masks: Masks) -> Masks:
+        kept = np.ones((len(masks), len(self.ids)), dtype=np.bool_)
+        for j, word in enumerate(self.words):
+            kept[:, list(word.positions)] = masks[:, j : j + 1]
+        return kept
+
+
+@torch.no_grad()
+def masked_text(model: Any, text: str, max_tokens: int | None = None) -> MaskedText:
+    """The game of one text and the label that the model gives it."""
+    tokenizer = model.tokenizer
+    if tokenizer.mask_token_id is None:
+        raise ValueError(
+            "The tokenizer has no mask token, so words cannot be masked at the input; the measures "
+            "at the open words need none."
+        )
+    limit = model.config.max_tokens if max_tokens is None else max_tokens
+    encoded: Encoded = encode(tokenizer, [text], limit, model.config.special_token_ids)
+    ids, attention = encoded.input_ids[0], encoded.attention_mask[0]
+    with in_mode(model, training=False):
+        logits = model(ids[None], attention[None], task="classification").logits
+    words = tuple(input_words(encoded, 0))
+    return MaskedText(
+        model, ids, attention, words, int(tokenizer.mask_token_id), int(logits[0].argmax())
+    )
+
+
+def word_scores(words: Sequence[InputWord], token_scores: Floats) -> Floats:
+    """[n] from scores of tokens [L]: the sum over a word's tokens."""
+    return np.array([float(token_scores[list(word.positions)].sum()) for word in words])

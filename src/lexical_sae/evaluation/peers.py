@@ -1,0 +1,111 @@
+"""The explainers that others use, each as scores [n] of the features of one decision.
+
+LIME and SHAP see a game only (masks to probability), so the same code explains a head on its open
+words and a whole model on the words of a text, and no text is ever put together and read again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexical_sae.certify.row_problem import RowProblem
+from lexical_sae.evaluation.perturbation import Floats, Game, Masks
+
+LIME_SAMPLES, SHAP_SAMPLES, IG_STEPS = 500, 500, 50
+
+
+def missing_package(name: str) -> ImportError:
+    return ImportError(
+        f'{name} is not installed; run pip install "lexical-sae[explainers]", or leave its '
+        "comparison out."
+    )
+
+
+def lime_scores(game: Game, n: int, *, samples: int = LIME_SAMPLES, seed: int = 0) -> Floats:
+    """LIME's text explainer on a text whose words are the numbers of the features."""
+    try:
+        from lime.lime_text import LimeTextExplainer
+    except ImportError:
+        raise missing_package("lime") from None
+    names = [f"f{i}" for i in range(n)]
+
+    def probabilities(texts: list[str]) -> Floats:
+        masks = np.zeros((len(texts), n), dtype=np.bool_)
+        for row, text in enumerate(texts):
+            masks[row, [int(word[1:]) for word in text.split()]] = True
+        p = game(masks)
+        return np.stack([1 - p, p], axis=1)
+
+    explainer = LimeTextExplainer(split_expression=r"\s+", random_state=seed)
+    found = explainer.explain_instance(
+        " ".join(names), probabilities, labels=(1,), num_features=n, num_samples=samples
+    )
+    scores = np.zeros(n)
+    for word, weight in found.as_list(label=1):
+        scores[int(word[1:])] = weight
+    return scores
+
+
+def shap_scores(game: Game, n: int, *, samples: int = SHAP_SAMPLES, seed: int = 0) -> Floats:
+    """SHAP's kernel explainer, from no feature to all of them."""
+    try:
+        import shap
+    except ImportError:
+        raise missing_package("shap") from None
+
+    def play(rows: NDArray[np.float64]) -> Floats:
+        masks: Masks = np.asarray(rows) > 0.5
+        return game(masks)
+
+    before = np.random.get_state()
+    np.random.seed(seed)
+    try:
+        explainer = shap.KernelExplainer(play, np.zeros((1, n)))
+        found = explainer.shap_values(np.ones((1, n)), nsamples=samples, silent=True)
+    finally:
+        np.random.set_state(before)
+    return np.asarray(found, dtype=np.float64).reshape(-1)[:n]
+
+
+def random_scores(n: int, seed: int) -> Floats:
+    return np.random.default_rng(seed).random(n)
+
+
+def exact_integrated_gradients(problem: RowProblem) -> Floats:
+    """In closed form along the way from no open word to all: each hidden unit switches once."""
+    v, b = problem.G.sum(0), problem.b1  # [K] a unit is t·v + b
+    safe = np.where(v != 0, v, 1.0)
+    crossing = np.clip(-b / safe, 0.0, 1.0)
+    on = np.where(v > 0, 1 - crossing, crossing)
+    on = np.where(v == 0, (b > 0).astype(np.float64), on)  # [K] share of the way that it is on
+    found: Floats = problem.G @ (on * problem.W2[problem.winner]) + problem.D[:, problem.winner]
+    return found
+
+
+def captum_integrated_gradients(problem: RowProblem, *, steps: int = IG_STEPS) -> Floats:
+    """captum's, on the head as a function of its open words."""
+    import torch
+
+    try:
+        from captum.attr import IntegratedGradients
+    except ImportError:
+        raise missing_package("captum") from None
+    G, b1, W2, D, b2 = (
+        torch.from_numpy(part)
+        for part in (problem.G, problem.b1, problem.W2, problem.D, problem.b2)
+    )
+
+    def logits(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ G + b1) @ W2.T + x @ D + b2
+
+    x = torch.ones(1, problem.words, dtype=torch.float64)
+    found = IntegratedGradients(logits).attribute(
+        x, baselines=torch.zeros_like(x), target=problem.winner, n_steps=steps
+    )
+    return np.asarray(found[0].detach().numpy())
+
+
+def saliency(contributions: Floats, values: Floats) -> Floats:
+    """|gradient| with respect to the activations: what a word would give if it were open by one."""
+    return np.abs(contributions / values)

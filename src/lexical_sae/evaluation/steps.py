@@ -1,0 +1,194 @@
+"""The steps of an evaluation, in their order: each a function from the subject to a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from lexical_sae.evaluation.autoencoder_step import measure_autoencoders
+from lexical_sae.evaluation.bootstrap import mean_estimate
+from lexical_sae.evaluation.calibration import confidence_bins, expected_calibration_error
+from lexical_sae.evaluation.completeness import measure_completeness
+from lexical_sae.evaluation.dial import measure_dial
+from lexical_sae.evaluation.drift import measure_drift
+from lexical_sae.evaluation.explainers import compare_at_input, compare_at_open_words
+from lexical_sae.evaluation.faithfulness import measure_faithfulness, problems_of
+from lexical_sae.evaluation.identity import measure_identity
+from lexical_sae.evaluation.layer_step import measure_layers
+from lexical_sae.evaluation.plausibility_step import measure_plausibility
+from lexical_sae.evaluation.scaling import compute_ablation_sparsity, probe_losses
+from lexical_sae.evaluation.separation import (
+    attributions_of,
+    circuits_of,
+    measure_circuits,
+    measure_separation,
+)
+from lexical_sae.evaluation.stability_step import measure_stability
+from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
+from lexical_sae.training.expectations import nearest_key
+
+FRACTION = 0.1
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    title: str
+    question: str
+    run: Callable[[Subject], Finding]
+
+
+def task(subject: Subject) -> Finding:
+    reading = subject.reading
+    right = (reading.state.predicted == reading.labels).double().numpy()
+    counts = reading.state.open_words.counts().double().numpy()
+    return Finding(
+        metrics={
+            "accuracy": mean_estimate(right, subject.seed),
+            "open_words": mean_estimate(counts, subject.seed),
+        },
+        notes=(f"{reading.rows:,} texts of the {subject.test.split} split",),
+    )
+
+
+def identity(subject: Subject) -> Finding:
+    return measure_identity(subject.reading)
+
+
+def circuits(subject: Subject) -> Finding:
+    found = attributions_of(subject.train_reading)
+    assert subject.model.dictionary is not None
+    shown = measure_circuits(
+        found,
+        circuits_of(found, FRACTION),
+        subject.model.config.labels,
+        subject.model.dictionary.words,
+    )
+    note = f"from {subject.train_reading.rows:,} texts of the training split"
+    return replace(shown, notes=(note, *shown.notes))
+
+
+def completeness(subject: Subject) -> Finding:
+    return measure_completeness(subject.reading, seed=subject.seed)
+
+
+def separation(subject: Subject) -> Finding:
+    found = attributions_of(subject.train_reading)
+    return measure_separation(found, circuits_of(found, FRACTION), subject.model.config.labels)
+
+
+def faithfulness(subject: Subject) -> Finding:
+    return measure_faithfulness(
+        subject.reading, subject.test.texts, advance=subject.advance, seed=subject.seed
+    )
+
+
+def explainers(subject: Subject) -> Finding:
+    return compare_at_open_words(subject)
+
+
+def explainers_at_input(subject: Subject) -> Finding:
+    own = compare_at_input(subject, subject.model, "Explainers of this model at the input")
+    if subject.twin is None:
+        note = "no dense twin was given (--against RUN), so its explainers are not compared"
+        return replace(own, notes=(*own.notes, note))
+    other = compare_at_input(subject, subject.twin, "Explainers of the dense twin at the input")
+    return replace(own, tables=(*own.tables, *other.tables), notes=(*own.notes, *other.notes))
+
+
+def scaling(subject: Subject) -> Finding:
+    """Ablation sparsity on the measured texts; probes fitted on train, measured here."""
+    spread = [compute_ablation_sparsity(problem) for _, problem in problems_of(subject.reading)]
+    known = [value for value in spread if value is not None]
+    reading, train = subject.reading, subject.train_reading
+    assert subject.model.dictionary is not None
+    names, words = subject.model.config.labels, subject.model.dictionary.words
+    probes = probe_losses(
+        train.state.open_words, train.labels, reading.state.open_words, reading.labels, len(names)
+    )
+    rows: list[tuple[Cell, ...]] = [
+        (names[probe.class_index], words[probe.coordinate], probe.loss, probe.chance)
+        for probe in probes
+    ]
+    loss = float(np.mean([probe.loss for probe in probes])) if probes else None
+    return Finding(
+        metrics={
+            "ablation_sparsity": mean_estimate(known, subject.seed),
+            "probe_loss": Estimate(loss, why="" if probes else "no class is in both splits"),
+        },
+        tables=(
+            FindingTable(
+                "The best single word for each class",
+                ("class", "word", "cross-entropy", "without it"),
+                tuple(rows[:30]),
+            ),
+        ),
+    )
+
+
+def calibration(subject: Subject) -> Finding:
+    reading = subject.reading
+    confidence, predicted = reading.state.logits.double().softmax(-1).max(-1)
+    bins = confidence_bins(confidence.numpy(), (predicted == reading.labels).numpy())
+    points = tuple((100 * part.confidence, 100 * part.accuracy) for part in bins)
+    return Finding(
+        metrics={"ece": Estimate(expected_calibration_error(bins))},
+        curves=(
+            Curve(
+                "Calibration",
+                "probability, %",
+                "right, %",
+                {"model": points, "ideal": ((0.0, 0.0), (100.0, 100.0))},
+            ),
+        ),
+    )
+
+
+STEPS = (
+    Step("task", "Task", "How often is it right?", task),
+    Step("identity", "Identity", "Does every sum add up to its logit?", identity),
+    Step("circuits", "Circuits", "Which words carry each class?", circuits),
+    Step("completeness", "Completeness", "Do few words decide as all do?", completeness),
+    Step("separation", "Separation", "Do classes use different words?", separation),
+    Step("faithfulness", "Faithfulness", "Does the decision go with its words?", faithfulness),
+    Step("explainers", "Explainers", "Which explainer finds the words that matter?", explainers),
+    Step("input", "Explainers at the input", "And at the words of the text?", explainers_at_input),
+    Step("layers", "Layers", "What does each layer add?", measure_layers),
+    Step(
+        "autoencoder",
+        "Sparse autoencoders",
+        "What does a sparse autoencoder lose that is fitted to the dense twin afterwards?",
+        measure_autoencoders,
+    ),
+    Step("scaling", "Scaling", "How few words does an effect spread over?", scaling),
+    Step("dial", "Sparsity dial", "What if fewer or more words were open?", measure_dial),
+    Step("plausibility", "Plausibility", "Do people mark the same words?", measure_plausibility),
+    Step("calibration", "Calibration", "Do probabilities mean what they say?", calibration),
+    Step("stability", "Stability", "Is it the same tomorrow, in other words?", measure_stability),
+    Step("drift", "Meaning", "Is a coordinate still about its word?", measure_drift),
+)
+
+
+def chosen_steps(names: str | None) -> tuple[Step, ...]:
+    """All steps, or those named, in their order."""
+    if names is None:
+        return STEPS
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    known = [step.name for step in STEPS]
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"{name!r} is no step; {nearest_key(name, known)}")
+    return tuple(step for step in STEPS if step.name in wanted)
+
+
+def run_step(step: Step, subject: Subject) -> Finding:
+    """What a step could not do it says, and the evaluation goes on."""
+    try:
+        with torch.no_grad():
+            return step.run(subject)
+    except (NotPossible, ImportError) as reason:
+        return Finding(notes=(f"Not done: {reason}",))

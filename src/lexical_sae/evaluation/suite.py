@@ -1,0 +1,120 @@
+"""All steps over one subject: kept step by step, so that a stopped evaluation goes on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lexical_sae.evaluation.metrics import METRICS, checked
+from lexical_sae.evaluation.steps import STEPS, Step, run_step
+from lexical_sae.evaluation.subject import Subject
+from lexical_sae.model.dictionary import json_hash
+from lexical_sae.model.fingerprint import dictionary_hash, model_hash
+from lexical_sae.report.finding import Finding
+from lexical_sae.training.environment import environment, write_json
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    step: Step
+    finding: Finding
+    seconds: float
+    resumed: bool  # taken from an earlier evaluation of the same model and texts
+
+
+def identity_of(subject: Subject) -> dict[str, Any]:
+    """What the numbers are of: hashes of model, dictionary and data, and the options."""
+    test = subject.test
+    return {
+        "model": model_hash(subject.model),
+        "dictionary": dictionary_hash(subject.model),
+        "data": json_hash([test.texts, test.labels, list(test.label_names)]),
+        "dataset": test.name,
+        "split": test.split,
+        "rows": len(test),
+        "twin": subject.twin is not None,
+        "peer_texts": subject.peer_texts,
+        "seed": subject.seed,
+    }
+
+
+def run_suite(
+    subject: Subject,
+    folder: Path,
+    steps: Sequence[Step] = STEPS,
+    *,
+    started: Callable[[Step, int], None] = lambda step, place: None,
+) -> list[StepRecord]:
+    """Every step's finding; each is written as soon as it is there."""
+    identity = identity_of(subject)
+    (folder / "steps").mkdir(parents=True, exist_ok=True)
+    records = []
+    for place, step in enumerate(steps):
+        started(step, place)
+        file = folder / "steps" / f"{step.name}.json"
+        before = _read(file, identity)
+        if before is not None:
+            finding, seconds, resumed = (
+                Finding.from_dict(before["finding"]),
+                before["seconds"],
+                True,
+            )
+        else:
+            start = time.perf_counter()
+            finding, resumed = run_step(step, subject), False
+            checked(finding.metrics)
+            seconds = time.perf_counter() - start
+            write_json(
+                file, {"identity": identity, "seconds": seconds, "finding": finding.to_dict()}
+            )
+        records.append(StepRecord(step, finding, seconds, resumed))
+    write_json(folder / "evaluation.json", evaluation(identity, records, subject.seed))
+    return records
+
+
+def evaluation(
+    identity: dict[str, Any], records: Sequence[StepRecord], seed: int
+) -> dict[str, Any]:
+    """The whole result, with the meaning of every number in it."""
+    used = {name for record in records for name in record.finding.metrics}
+    return {
+        "schema": SCHEMA,
+        "identity": identity,
+        "failed": [record.step.name for record in records if record.finding.failed],
+        "steps": {
+            record.step.name: {
+                "title": record.step.title,
+                "question": record.step.question,
+                "seconds": record.seconds,
+                **record.finding.to_dict(),
+            }
+            for record in records
+        },
+        "metrics": {
+            name: {
+                "meaning": metric.meaning,
+                "low": metric.low,
+                "high": metric.high,
+                "better": metric.better,
+                "best": metric.best,
+            }
+            for name, metric in METRICS.items()
+            if name in used
+        },
+        "environment": environment({"seed": seed}),
+    }
+
+
+def _read(file: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
+    """An earlier result of the same step on the same model and texts."""
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if found.get("identity") == identity else None

@@ -1,0 +1,139 @@
+"""An evaluation as one HTML file: what a manager reads in a minute, then every step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lexical_sae.report.finding import Cell, Finding, FindingTable
+from lexical_sae.report.line_chart import line_chart
+from lexical_sae.report.page import page, render
+
+GOOD = {"higher": "high", "lower": "low", "neither": ""}
+
+
+def evaluation_page(evaluation: Mapping[str, Any], title: str = "Is the explanation true?") -> str:
+    """`evaluation` is what evaluation.json holds."""
+    meanings = evaluation["metrics"]
+    identity = evaluation["identity"]
+    articles = [render("evaluation_summary.html", lines=summary(evaluation))]
+    articles += [_step(step, meanings) for step in evaluation["steps"].values()]
+    articles.append(
+        render(
+            "evaluation_record.html",
+            identity=[(name, str(value)) for name, value in identity.items()],
+            versions=sorted(
+                (name, version)
+                for name, version in evaluation["environment"]["versions"].items()
+                if version
+            ),
+        )
+    )
+    lead = f"{identity['dataset']}, {identity['split']} split, {identity['rows']:,} texts"
+    return page(title, lead, articles)
+
+
+def summary(evaluation: Mapping[str, Any]) -> list[str]:
+    """One sentence for each thing that a reader must know, from the numbers that there are."""
+    found = {
+        name: estimate
+        for step in evaluation["steps"].values()
+        for name, estimate in step["metrics"].items()
+        if estimate["value"] is not None
+    }
+
+    def at(name: str) -> float:
+        return float(found[name]["value"])
+
+    lines = []
+    if "accuracy" in found and "open_words" in found:
+        lines.append(
+            f"It is right on {100 * at('accuracy'):.1f} % of the texts "
+            f"({100 * found['accuracy']['low']:.1f} to {100 * found['accuracy']['high']:.1f}), "
+            f"and decides by {at('open_words'):.0f} words each."
+        )
+    if "residual_max" in found:
+        failed = evaluation["steps"]["identity"]["failed"]
+        lines.append(
+            f"The sums do not all add up: {failed}."
+            if failed
+            else "Every explanation adds up to its logit; the largest error is "
+            f"{at('residual_max'):.0e}, which is rounding."
+        )
+    if "agreement_at_10" in found:
+        lines.append(
+            f"A tenth of the words, on their own, keep {100 * at('agreement_at_10'):.1f} % of the "
+            "decisions."
+        )
+    if "naopc" in found:
+        lines.append(
+            f"Removing words in the order of the explanation is {100 * at('naopc'):.0f} % of the "
+            "way from the worst to the best order that this model allows."
+        )
+    if "removal_correlation" in found:
+        lines.append(
+            "What a word is said to give and what is lost without it agree with a correlation of "
+            f"{at('removal_correlation'):.3f}."
+        )
+    if "ece" in found:
+        lines.append(f"Its probabilities are off by {100 * at('ece'):.1f} points on average.")
+    return lines
+
+
+def _step(step: Mapping[str, Any], meanings: Mapping[str, Any]) -> str:
+    finding = Finding.from_dict(dict(step))
+    metrics = [
+        {
+            "name": name,
+            "meaning": meanings[name]["meaning"],
+            "value": shown(estimate.value) or f"undefined: {estimate.why}",
+            "interval": _interval(estimate.low, estimate.high),
+            "better": GOOD[meanings[name]["better"]],
+        }
+        for name, estimate in finding.metrics.items()
+    ]
+    return render(
+        "evaluation_step.html",
+        step={
+            "title": step["title"],
+            "question": step["question"],
+            "failed": finding.failed,
+            "metrics": metrics,
+            "charts": [line_chart(curve) for curve in finding.curves],
+            "tables": [_table(table) for table in finding.tables],
+            "worst": [
+                [(name, shown(value)) for name, value in case.items()] for case in finding.worst
+            ],
+            "notes": finding.notes,
+            "seconds": f"{step['seconds']:.1f} seconds",
+        },
+    )
+
+
+def _table(table: FindingTable) -> dict[str, Any]:
+    numbers = {
+        i
+        for i in range(len(table.columns))
+        if all(not isinstance(row[i], str) for row in table.rows)
+    }
+    return {
+        "title": table.title,
+        "columns": table.columns,
+        "rows": [[shown(cell) for cell in row] for row in table.rows],
+        "numbers": numbers,
+    }
+
+
+def shown(value: Cell) -> str:
+    """A cell for people: four significant digits, whole numbers with thousands."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.4g}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{shown(low)} to {shown(high)}"

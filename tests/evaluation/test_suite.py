@@ -1,0 +1,69 @@
+"""The whole suite on a small model: every step, resumed step by step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lexical_sae.evaluation.metrics import METRICS
+from lexical_sae.evaluation.steps import STEPS
+from lexical_sae.evaluation.subject import Subject
+from lexical_sae.evaluation.suite import run_suite
+from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
+from lexical_sae.text.dataset import TextDataset
+from lexical_sae.text.tokenise import structural_ids
+from tests.tiny import TEXTS, tiny_backbone, tiny_model, tiny_tokenizer
+
+NAMES = ("negative", "neutral", "positive")
+
+
+def dataset(split: str, start: int, rows: int) -> TextDataset:
+    texts = list(TEXTS[start : start + rows])
+    labels = [i % 3 for i in range(len(texts))]
+    return TextDataset("tiny", split, "classification", NAMES, texts=texts, labels=labels)
+
+
+def tiny_twin() -> DenseTwin:
+    backbone = tiny_backbone("bert")
+    config = DenseTwinConfig(
+        labels=NAMES,
+        max_tokens=32,
+        special_token_ids=structural_ids(tiny_tokenizer("wordpiece")),
+        backbone=backbone.bert.config.to_dict(),
+    )
+    twin = DenseTwin(config)
+    twin.tokenizer = tiny_tokenizer("wordpiece")
+    return twin.eval()
+
+
+@pytest.fixture(scope="module")
+def subject() -> Subject:
+    model = tiny_model("bert", head_width=16)
+    twin = tiny_twin()
+    test, train = dataset("test", 0, 20), dataset("train", 20, 60)
+    return Subject(model, test, train, twin, lambda: tiny_model("bert", head_width=16), 2)
+
+
+def test_every_step_gives_numbers_in_their_range_and_is_resumed(
+    subject: Subject, tmp_path: Path
+) -> None:
+    records = run_suite(subject, tmp_path)
+    assert [record.step.name for record in records] == [step.name for step in STEPS]
+    assert not [record for record in records if record.finding.failed or record.resumed]
+    found = json.loads((tmp_path / "evaluation.json").read_text())
+    assert set(found["metrics"]) <= set(METRICS)
+    assert found["steps"]["identity"]["metrics"]["residual_relative"]["value"] < 1e-5
+    (tmp_path / "steps" / "separation.json").unlink()
+    again = run_suite(subject, tmp_path)
+    assert [record.step.name for record in again if not record.resumed] == ["separation"]
+    assert [record.finding for record in again] == [record.finding for record in records]
+
+
+def test_without_a_training_split_its_steps_say_so_and_the_others_go_on(tmp_path: Path) -> None:
+    alone = Subject(tiny_model("bert", head_width=16), dataset("test", 0, 8), peer_texts=1)
+    records = {record.step.name: record.finding for record in run_suite(alone, tmp_path)}
+    assert "no training split" in records["circuits"].notes[0]
+    assert not records["circuits"].metrics
+    assert records["completeness"].metrics

@@ -1,0 +1,80 @@
+"""`lexical-sae evaluate` on a small trained run and on a model alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lexical_sae.training.config import resolve_config
+from lexical_sae.training.run import train_run
+from tests.test_explain_command import run
+from tests.text.conftest import write_columns
+from tests.training.small import save_backbone, small_dataset
+
+SMALL = {
+    "epochs": 2,
+    "batch_size": 8,
+    "target_words": 4,
+    "start_words": 16,
+    "learning_rate": 1e-3,
+    "dictionary_rate_factor": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    backbone, data = save_backbone(folder / "backbone"), folder / "data"
+    data.mkdir()
+    for split, rows, seed in (("train", 64, 0), ("validation", 16, 1), ("test", 16, 2)):
+        found = small_dataset(rows, seed)
+        names = [found.label_names[label] for label in found.labels]
+        write_columns(data / f"{split}.csv", {"text": found.texts, "label": names})
+    for name, twin in (("ours", False), ("twin", True)):
+        given = {"dataset": str(data), "backbone": str(backbone), "dense_twin": twin}
+        config = resolve_config({**given, **SMALL})
+        train_run(config, folder / name, console=Console(quiet=True))
+    return folder / "ours", folder / "twin"
+
+
+def test_the_whole_evaluation_leaves_a_report_and_numbers(runs: tuple[Path, Path]) -> None:
+    ours, twin = runs
+    shown, _ = run("evaluate", str(ours), "--against", str(twin), "--peer-texts", "2")
+    assert "Every explanation adds up to its logit" in shown
+    found = json.loads((ours / "evaluation" / "evaluation.json").read_text())
+    steps = found["steps"]
+    assert steps["autoencoder"]["tables"][0]["rows"][-1][0] == "this model's open words"
+    assert steps["drift"]["metrics"]["untrained_share"]["value"] is not None
+    assert steps["stability"]["metrics"]["same_explanation"]["value"] == 1.0
+    assert steps["stability"]["metrics"]["batch_difference"]["value"] < 1e-4
+    assert len(steps["input"]["tables"]) == 2
+    page = (ours / "evaluation" / "report.html").read_text()
+    assert "Is the explanation true?" in page
+    for step in steps.values():
+        assert step["title"] in page
+
+
+def test_chosen_steps_as_json(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    flags = ("--steps", "identity, completeness", "--output", str(tmp_path / "out"), "--json")
+    shown, _ = run("evaluate", str(runs[0]), *flags)
+    assert list(json.loads(shown)["steps"]) == ["identity", "completeness"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--steps", "identty"], "did you mean 'identity'?"),
+        (["--split", "nowhere"], "no split 'nowhere'"),
+        (["--against", "{ours}"], "expects the run of a dense twin"),
+        (["--against", "nowhere"], "was not found"),
+    ],
+)
+def test_bad_input_gets_one_sentence(
+    runs: tuple[Path, Path], flags: list[str], sentence: str
+) -> None:
+    given = [flag.replace("{ours}", str(runs[0])) for flag in flags]
+    _, errors = run("evaluate", str(runs[0]), *given, code=2)
+    assert sentence in " ".join(errors.split())
