@@ -42,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_the_whole_evaluation_leaves_a_report_and_numbers(runs: tuple[Path, Path]) -> None:
     ours, twin = runs
-    shown, _ = run("evaluate", str(ours), "--against", str(twin), "--peer-texts", "2")
+    shown, _ = run("evaluate", str(ours), "--against", str(twin), "--peer-texts", "2", "--tables")
     assert "Every explanation adds up to its logit" in shown
     found = json.loads((ours / "evaluation" / "evaluation.json").read_text())
     steps = found["steps"]
@@ -51,6 +51,12 @@ def test_the_whole_evaluation_leaves_a_report_and_numbers(runs: tuple[Path, Path
     assert steps["stability"]["metrics"]["same_explanation"]["value"] == 1.0
     assert steps["stability"]["metrics"]["batch_difference"]["value"] < 1e-4
     assert len(steps["input"]["tables"]) == 2
+    card = (ours / "model" / "README.md").read_text()
+    assert "library_name: lexical-sae" in card
+    assert steps["identity"]["title"] in card
+    assert found["identity"]["model"] in card
+    assert (ours / "evaluation" / "tables.md").read_text().startswith("### All measures")
+    assert r"\toprule" in (ours / "evaluation" / "tables.tex").read_text()
     page = (ours / "evaluation" / "report.html").read_text()
     assert "Is the explanation true?" in page
     for step in steps.values():

@@ -14,8 +14,10 @@ from lexical_sae.commands.train import measure_lines
 if TYPE_CHECKING:
     from lexical_sae.evaluation.steps import Step
     from lexical_sae.evaluation.subject import Subject
+    from lexical_sae.evaluation.suite import StepRecord
     from lexical_sae.model.lexical_sae import LexicalSAE
     from lexical_sae.text.dataset import TextDataset
+    from lexical_sae.training.config import RunConfig
 
 
 def evaluate(
@@ -35,6 +37,9 @@ def evaluate(
         Path | None, typer.Option(help="Folder of the result; default RUN/evaluation.")
     ] = None,
     peer_texts: Annotated[int, typer.Option(min=1, help="Texts for LIME, SHAP and others.")] = 50,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Also tables.md and tables.tex.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Only accuracy, words, residual.")] = False,
     topk_per_position: TopkPerPosition = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
@@ -44,6 +49,8 @@ def evaluate(
     from lexical_sae.evaluation.held_out import same_labels
     from lexical_sae.evaluation.steps import chosen_steps
     from lexical_sae.evaluation.subject import Subject
+    from lexical_sae.report.evaluation_files import write_report
+    from lexical_sae.report.evaluation_page import summary
     from lexical_sae.runs import config_of_run, load_run
     from lexical_sae.text.registry import load_splits
     from lexical_sae.training.run import run_splits
@@ -68,7 +75,43 @@ def evaluate(
         None if config is None else lambda: untrained_model(config, model),
         peer_texts=peer_texts,
     )
-    _suite(subject, chosen_steps(steps), folder, json)
+    records = _run(subject, chosen_steps(steps), folder)
+    found = json_module.loads((folder / "evaluation.json").read_text("utf-8"))
+    written = write_report(
+        found,
+        folder,
+        tables=tables,
+        # a card of some of the steps, or of other data, would hide what is not good
+        model_folder=run / "model" if config is not None and steps is None else None,
+        model=None if config is None else _described(run, config, model),
+    )
+    if json:
+        print(json_module.dumps(found, ensure_ascii=False))
+    else:
+        for line in [*summary(found), *_undone(records)]:
+            plain(line)
+        plain(f"written: {', '.join(map(str, [folder / 'evaluation.json', *written]))}")
+    failed = [record for record in records if record.finding.failed]
+    for record in failed:
+        plain(f"{record.step.title} failed: {record.finding.failed}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _described(run: Path, config: RunConfig, model: LexicalSAE) -> dict[str, Any]:
+    name = run.resolve().name
+    labels, recipe = list(model.config.labels), config.recipe
+    return {"name": name, "labels": labels, "backbone": config.backbone, "recipe": recipe}
+
+
+def _undone(records: list[StepRecord]) -> list[str]:
+    """What the steps could not do, each in a line."""
+    return [
+        f"{record.step.title}: {note}"
+        for record in records
+        for note in record.finding.notes
+        if note.startswith("Not ")
+    ]
 
 
 def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: bool) -> None:
@@ -89,13 +132,12 @@ def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: 
         )
 
 
-def _suite(subject: Subject, steps: tuple[Step, ...], folder: Path, json: bool) -> None:
+def _run(subject: Subject, steps: tuple[Step, ...], folder: Path) -> list[StepRecord]:
+    """The suite, with progress on the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from lexical_sae.evaluation.suite import run_suite
-    from lexical_sae.report.evaluation_page import evaluation_page, summary
-    from lexical_sae.text.write_rows import replacing
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -104,25 +146,7 @@ def _suite(subject: Subject, steps: tuple[Step, ...], folder: Path, json: bool) 
         def started(step: Step, place: int) -> None:
             progress.update(bar, completed=place, description=step.title)
 
-        records = run_suite(subject, folder, steps, started=started)
-    found: dict[str, Any] = json_module.loads((folder / "evaluation.json").read_text("utf-8"))
-    with replacing(folder / "report.html") as scratch:
-        scratch.write_text(evaluation_page(found), encoding="utf-8")
-    if json:
-        print(json_module.dumps(found, ensure_ascii=False))
-    else:
-        for line in summary(found):
-            plain(line)
-        for record in records:
-            for note in record.finding.notes:
-                if note.startswith("Not "):
-                    plain(f"{record.step.title}: {note}")
-        plain(f"the report is {folder / 'report.html'}, the numbers {folder / 'evaluation.json'}")
-    failed = [record for record in records if record.finding.failed]
-    for record in failed:
-        plain(f"{record.step.title} failed: {record.finding.failed}")
-    if failed:
-        raise typer.Exit(1)
+        return run_suite(subject, folder, steps, started=started)
 
 
 def _load_twin(run: Path) -> Any:
