@@ -16,6 +16,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from lexical_sae.model.backbone import load_backbone
 from lexical_sae.model.dictionary import build_dictionary
 from lexical_sae.model.lexical_sae import LexicalSAE
 from tests.tiny import TEXTS, tiny_backbone, tiny_config, tiny_model, tiny_tokenizer
@@ -33,6 +34,19 @@ def test_a_backbone_object_is_left_as_it_was() -> None:
     first, second = build(backbone), build(backbone)
     assert torch.equal(backbone(ids).logits, before)
     assert torch.equal(first.classify(ids).logits, second.classify(ids).logits)
+
+
+def test_what_a_checkpoint_lacks_is_the_same_whatever_was_drawn_before(tmp_path) -> None:
+    """Else an adaptation would never be found again in the same process."""
+    encoder = tiny_backbone("bert").bert  # an encoder without the pooler that its class draws
+    encoder.save_pretrained(tmp_path)
+    first = load_backbone(str(tmp_path)).model.state_dict()
+    torch.rand(3)
+    drawn = torch.random.get_rng_state()
+    second = load_backbone(str(tmp_path)).model.state_dict()
+    assert "pooler.dense.weight" in first
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert torch.equal(torch.random.get_rng_state(), drawn)
 
 
 def test_other_kinds_of_model_are_refused() -> None:
