@@ -16,7 +16,6 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from lexical_sae.model.backbone import load_backbone
 from lexical_sae.model.dictionary import build_dictionary
 from lexical_sae.model.lexical_sae import LexicalSAE
 from tests.tiny import TEXTS, tiny_backbone, tiny_config, tiny_model, tiny_tokenizer
@@ -36,17 +35,16 @@ def test_a_backbone_object_is_left_as_it_was() -> None:
     assert torch.equal(first.classify(ids).logits, second.classify(ids).logits)
 
 
-def test_what_a_checkpoint_lacks_is_the_same_whatever_was_drawn_before(tmp_path) -> None:
-    """Else an adaptation would never be found again in the same process."""
-    encoder = tiny_backbone("bert").bert  # an encoder without the pooler that its class draws
-    encoder.save_pretrained(tmp_path)
-    first = load_backbone(str(tmp_path)).model.state_dict()
-    torch.rand(3)
-    drawn = torch.random.get_rng_state()
-    second = load_backbone(str(tmp_path)).model.state_dict()
-    assert "pooler.dense.weight" in first
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert torch.equal(torch.random.get_rng_state(), drawn)
+@pytest.mark.filterwarnings("ignore:This backbone has no masked")
+def test_an_added_transform_starts_as_the_identity_whatever_the_seed() -> None:
+    """Else the adaptation would begin at noise, and another seed would not find it again."""
+    encoder = tiny_backbone("bert").bert
+    for seed in (0, 1):
+        transform = build(encoder, seed=seed).transform
+        assert torch.equal(transform.dense.weight, torch.eye(32))
+        assert not transform.dense.bias.any()
+        h = torch.randn(3, 32)
+        assert torch.allclose(transform(h), torch.nn.functional.layer_norm(h, (32,)))
 
 
 def test_other_kinds_of_model_are_refused() -> None:

@@ -84,17 +84,7 @@ def resolve_name(name_or_path: str | Path) -> str:
 
 
 def load_backbone(name: str) -> LoadedBackbone:
-    """From a folder or hub name: as a masked LM if the checkpoint has its head, else an encoder.
-
-    What the checkpoint lacks (a pooler, which is not used) is drawn from a seed of its own, so that
-    the same name always gives the same weights, and an adaptation of them is found again.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return _load_backbone(name)
-
-
-def _load_backbone(name: str) -> LoadedBackbone:
+    """From a folder or hub name: as a masked LM if the checkpoint has its head, else an encoder."""
     what = f"The backbone {name!r}"
     advice = "expected a folder with config.json and safetensors weights of a known architecture."
     with loading(what, advice):

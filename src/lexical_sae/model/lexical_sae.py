@@ -82,15 +82,23 @@ class LexicalSAE(PreTrainedModel):
         if backbone is None:
             self.backbone = loaded.model
             self.post_init()
+            self._start_transform()
         else:
             # attached after the initialisation, which must not touch loaded weights
             self.post_init()
+            self._start_transform()
             self.backbone = loaded.model
             self._take_decoder(loaded)
 
+    def _start_transform(self) -> None:
+        """transformers passes over a module whose parameters are all in its children, so the
+        identity that an added transform starts as would never be set."""
+        if isinstance(self.transform, LexicalTransform):
+            self.transform.reset()
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        if isinstance(module, (LexicalLayer, LexicalTransform, Head)):
+        if isinstance(module, (LexicalLayer, Head)):
             module.reset()
 
     @torch.no_grad()
