@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexical_sae.certify.bounds import MarginBounder
+from lexical_sae.certify.flip_bound import words_needed
 from lexical_sae.certify.row_problem import RowProblem
 
 TIME_LIMIT = 10.0  # seconds for a proof, unless told otherwise
@@ -56,10 +57,11 @@ def flip_set(
     if not problem.words or bounds.least > problem.slack:
         return FlipSet(None, None, optimal=False, impossible=True, at_least=0)
     found = greedy_flip(problem)
-    if found is not None and len(found) == 1:
-        return _flip(problem, found, optimal=True, at_least=1)  # one word is the least there is
+    least = max(1, min(words_needed(problem, rival) for rival in problem.rivals()))
+    if found is not None and len(found) == least:
+        return _flip(problem, found, optimal=True, at_least=least)
     if not optimal:
-        return _flip(problem, found, optimal=False, at_least=1)
+        return _flip(problem, found, optimal=False, at_least=least)
     from lexical_sae.certify.flip_proof import prove_flip
 
     proof = prove_flip(problem, found, time_limit)

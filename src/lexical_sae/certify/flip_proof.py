@@ -2,8 +2,9 @@
 
 Binary r_j says that word j is removed. A hidden unit that helps the winner only needs h ≥ 0 and
 h ≥ u, since the program wants the winner's margin small; one that helps the rival needs a binary of
-its own, which says whether it is on. The search for a rival only asks for sets no larger than the
-best so far, and the time is divided between the rivals that are left.
+its own, which says whether it is on. The search for a rival only asks for sets smaller than the
+best so far: with so few words gone many units cannot switch, and need no variable. The time is
+divided between the rivals that are left.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexical_sae.certify.flip import flips
+from lexical_sae.certify.flip_bound import unit_ranges, words_needed
 from lexical_sae.certify.row_problem import RowProblem
 
 
@@ -41,10 +43,10 @@ def prove_flip(problem: RowProblem, start: list[int] | None, time_limit: float) 
     logits = problem.logits(np.ones(problem.words))
     rivals = sorted(problem.rivals(), key=lambda c: -logits[c])
     for place, rival in enumerate(rivals):
-        limit = len(best) if best is not None else problem.words
+        limit = len(best) - 1 if best is not None else problem.words
         seconds = (deadline - time.monotonic()) / (len(rivals) - place)
         answer = _smallest(problem, rival, limit, seconds)
-        if answer.removed is not None and (best is None or len(answer.removed) < len(best)):
+        if answer.removed is not None:
             best = answer.removed
         finished = finished and answer.finished
         lowest = min(lowest, answer.at_least)
@@ -58,11 +60,12 @@ def _smallest(problem: RowProblem, rival: int, limit: int, seconds: float) -> Fl
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    if limit < 1:
+    least = max(1, words_needed(problem, rival))
+    if least > limit:
         return FlipProof(None, True, limit + 1)
     if seconds <= 0:
-        return FlipProof(None, False, 1)
-    n, program = problem.words, _program(problem, rival, limit)
+        return FlipProof(None, False, least)
+    n, program = problem.words, _program(problem, rival, least, limit)
     matrix = csr_array((program.data, program.index), shape=(len(program.upper), len(program.cost)))
     solved = milp(
         program.cost,
@@ -72,15 +75,15 @@ def _smallest(problem: RowProblem, rival: int, limit: int, seconds: float) -> Fl
         options={"time_limit": seconds, "mip_rel_gap": 0.0},
     )
     bound = solved.mip_dual_bound if solved.mip_dual_bound is not None else 0.0
-    at_least = int(np.ceil(bound - 1e-6)) if np.isfinite(bound) else 1
+    at_least = max(least, int(np.ceil(bound - 1e-6)) if np.isfinite(bound) else 1)
     if solved.status == 2:  # infeasible
         return FlipProof(None, True, limit + 1)
     if solved.x is None:
-        return FlipProof(None, False, max(1, at_least))
+        return FlipProof(None, False, at_least)
     removed = _chosen(solved.x[:n])
     if not flips(problem, removed):  # so near to a tie that rounding decides
-        return FlipProof(None, False, max(1, at_least))
-    return FlipProof(removed, solved.status == 0, max(1, at_least))
+        return FlipProof(None, False, at_least)
+    return FlipProof(removed, solved.status == 0, at_least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +98,7 @@ class _Program:
     index: tuple[list[int], list[int]]
 
 
-def _program(problem: RowProblem, rival: int, limit: int) -> _Program:
+def _program(problem: RowProblem, rival: int, least: int, limit: int) -> _Program:
     """Variables: r [n], h of the units that can bend [m], and whether those against are on [q].
 
     Every unit is measured in its own range and the margin in the size of the logits, so that the
@@ -104,8 +107,7 @@ def _program(problem: RowProblem, rival: int, limit: int) -> _Program:
     n = problem.words
     d = problem.W2[problem.winner] - problem.W2[rival]  # [K]
     full = problem.b1 + problem.G.sum(0)  # [K] u with nothing removed; u = full − r·G
-    low = full - np.maximum(problem.G, 0.0).sum(0)
-    high = full - np.minimum(problem.G, 0.0).sum(0)
+    low, high = (ends[limit] for ends in unit_ranges(problem))  # [K]
     on, off = low >= 0, high <= 0
     bent = np.flatnonzero(~on & ~off & (d != 0))
     scale = high[bent] - low[bent]  # [m]
@@ -131,6 +133,7 @@ def _program(problem: RowProblem, rival: int, limit: int) -> _Program:
     margin |= {n + i: float(weight[i]) for i in range(m)}
     rows.append((margin, (1.5 * problem.slack - float(constant)) / problem.size))
     rows.append(({j: 1.0 for j in range(n)}, float(limit)))
+    rows.append(({j: -1.0 for j in range(n)}, -float(least)))
     size = n + m + len(against)
     kind = np.concatenate([np.ones(n), np.zeros(m), np.ones(len(against))])
     return _Program(
