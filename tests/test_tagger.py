@@ -199,15 +199,20 @@ def test_the_commands(backbone: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "F1 of entities on test:" in done.stdout
 
-    found = command("evaluate", run, "--json", "--topk-per-position", 3)
+    found = command("evaluate", run, "--quick", "--json", "--topk-per-position", 3)
     assert found.returncode == 0, found.stderr
     measured = json.loads(found.stdout)
     assert measured["rows"] == 20
     assert measured["open_words"] <= 3
-    shown = command("evaluate", run, "--limit", 5).stdout
+    shown = command("evaluate", run, "--quick", "--limit", 5).stdout
     assert "F1 of entities on test:" in shown
     assert "ART: F1" in shown
     assert "5 sentences" in shown
+    whole = command("evaluate", run, "--limit", 8, "--peer-texts", 2)
+    assert whole.returncode == 0, whole.stderr
+    assert "Its entities have an F1 of" in whole.stdout
+    assert "pipeline_tag: token-classification" in (run / "model" / "README.md").read_text()
+    assert "Entities of each type" in (run / "evaluation" / "report.html").read_text()
 
     answer = command("predict", run, "--input", data / "test.jsonl", "--output", tmp_path / "o.csv")
     assert answer.returncode == 0, answer.stderr

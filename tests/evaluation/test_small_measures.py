@@ -65,7 +65,9 @@ def test_scores_are_shared_by_characters() -> None:
 
 
 def test_changes_that_mean_nothing() -> None:
-    assert with_synonym("A great film.") == "A excellent film."
+    assert with_synonym("A great film.") == "An excellent film."
+    assert with_synonym("such an excellent film") == "such a great film"
+    assert with_synonym("the plan: great") == "the plan: excellent"
     assert with_synonym("Funny!") == "Amusing!"
     assert with_synonym("Nothing here.") is None
     assert with_other_case("A Film") == "a film"

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lexical_sae.attribution.circuits import class_circuits
+from lexical_sae.attribution.circuits import class_circuits, collect_class_attributions
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.certify.row_problem import row_problem
 from lexical_sae.evaluation.completeness import (
@@ -23,7 +23,6 @@ from lexical_sae.evaluation.identity import measure_identity
 from lexical_sae.evaluation.metrics import checked
 from lexical_sae.evaluation.reading import Reading, read_texts
 from lexical_sae.evaluation.separation import (
-    attributions_of,
     jaccards,
     measure_circuits,
     measure_separation,
@@ -118,7 +117,7 @@ def test_area_of_a_perfect_circuit_is_one() -> None:
 
 
 def test_separation_is_undefined_without_two_circuits(model: LexicalSAE, reading: Reading) -> None:
-    attributions = attributions_of(reading)
+    attributions = collect_class_attributions(state for state, _ in reading.chunks())
     circuits = class_circuits(attributions, fraction=0.1)
     shown = measure_circuits(attributions, circuits, NAMES, model.dictionary.words)
     checked(shown.metrics)
@@ -156,7 +155,7 @@ def test_faithfulness_by_hand(reading: Reading) -> None:
         change = float(without.logits[0, problem.winner] - state.logits[0, problem.winner])
         assert each.realised[j] == pytest.approx(change, abs=1e-5)
         assert each.predicted[j] == pytest.approx(-plain[j], abs=1e-6)
-    found = measure_faithfulness(reading, SOME)
+    found = measure_faithfulness(reading)
     checked(found.metrics)
     assert found.metrics["naopc"].value > found.metrics["naopc_reversed"].value
     assert len(found.worst) == 5
@@ -164,6 +163,6 @@ def test_faithfulness_by_hand(reading: Reading) -> None:
 
 def test_in_a_linear_head_a_removal_is_its_contribution() -> None:
     linear = tiny_model("bert", head="linear")
-    found = measure_faithfulness(read_texts(linear, SOME, [0] * len(SOME)), SOME)
+    found = measure_faithfulness(read_texts(linear, SOME, [0] * len(SOME)))
     assert found.metrics["removal_error"].value == pytest.approx(0.0, abs=1e-12)
     assert found.metrics["units_flipped"].value == 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lexical_sae.evaluation.explainers import OURS
 from lexical_sae.evaluation.metrics import METRICS
+from lexical_sae.evaluation.plausibility_step import measure_plausibility
 from lexical_sae.evaluation.steps import STEPS
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.suite import run_suite
@@ -67,3 +70,17 @@ def test_without_a_training_split_its_steps_say_so_and_the_others_go_on(tmp_path
     assert "no training split" in records["circuits"].notes[0]
     assert not records["circuits"].metrics
     assert records["completeness"].metrics
+
+
+def test_marks_of_people_are_compared_with_every_explainer(subject: Subject) -> None:
+    test = dataset("test", 0, 6)
+    tokens = [text.split() for text in test.texts]
+    marks = [[int(i % 2 == 0) for i in range(len(row))] for row in tokens]
+    marked = replace(test, extra={"tokens": tokens, "rationale": marks})
+    found = measure_plausibility(Subject(subject.model, marked, twin=subject.twin, peer_texts=5))
+    rows = {row[0]: row for row in found.tables[0].rows}
+    peers = ("attention", "captum Integrated Gradients", "LIME", "SHAP")
+    assert set(rows) == {OURS, "random", *peers, *(f"{name} of the dense twin" for name in peers)}
+    assert rows[OURS][1] == 6
+    assert rows["LIME"][1] == 2  # fewer texts for the slow ones
+    assert all(0 <= float(row[2] or 0) <= 1 for row in rows.values())

@@ -46,7 +46,7 @@ def evaluate(
 ) -> None:
     """Measure a model: accuracy, circuits, faithfulness, and other explainers beside its own."""
     from lexical_sae.evaluation.drift import untrained_model
-    from lexical_sae.evaluation.held_out import same_labels
+    from lexical_sae.evaluation.held_out import check_task, same_labels
     from lexical_sae.evaluation.steps import chosen_steps
     from lexical_sae.evaluation.subject import Subject
     from lexical_sae.report.evaluation_files import write_report
@@ -62,9 +62,10 @@ def evaluate(
         raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
     data = splits[split] if limit is None else splits[split].head(limit)
     model = load_run(run, topk_per_position)
-    if quick or model.config.task == "tagging":
+    if quick:
         _measure(model, data, str(name), split, json)
         return
+    check_task(model, data)
     train = splits.get("train") if split != "train" else None
     folder = output if output is not None else run / "evaluation"
     subject = Subject(
@@ -75,7 +76,7 @@ def evaluate(
         None if config is None else lambda: untrained_model(config, model),
         peer_texts=peer_texts,
     )
-    records = _run(subject, chosen_steps(steps), folder)
+    records = _run(subject, chosen_steps(steps, model.config.task), folder)
     found = json_module.loads((folder / "evaluation.json").read_text("utf-8"))
     written = write_report(
         found,

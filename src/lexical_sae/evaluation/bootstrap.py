@@ -35,6 +35,20 @@ def mean_estimate(values: Sequence[float] | Floats, seed: int = 0) -> Estimate:
     return Estimate(float(found.mean()), float(low), float(high))
 
 
+def ratio_estimate(parts: Floats, wholes: Floats, seed: int = 0) -> Estimate:
+    """Σ parts / Σ wholes, each [n], with its 95 % interval over rows drawn with replacement."""
+    if not wholes.sum():
+        return Estimate(None, why="there is nothing to count")
+    draw, n = np.random.default_rng(seed), len(parts)
+    found: list[float] = []
+    for _ in range(RESAMPLES):
+        times = np.bincount(draw.integers(0, n, n), minlength=n)
+        whole = float(times @ wholes)
+        found.append(float(times @ parts) / whole if whole else float("nan"))
+    low, high = np.nanquantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(parts.sum() / wholes.sum()), float(low), float(high))
+
+
 def paired_p_value(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float:
     """How often signs given at random to the differences of pairs move their mean as far from zero:
     a two-sided sign-flip test."""

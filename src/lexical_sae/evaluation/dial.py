@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import torch
 import torch.nn.functional as F
 
-from lexical_sae.evaluation.reading import read_texts
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.model.gate import nonnegative_threshold
 from lexical_sae.model.lexical_sae import LexicalSAE
@@ -34,15 +33,13 @@ def scaled_thresholds(model: LexicalSAE, factor: float) -> Iterator[None]:
 
 def measure_dial(subject: Subject) -> Finding:
     """Accuracy, KL to the model as it is, and open words along the dial, on some texts."""
-    places = subject.some_texts(TEXTS)
-    texts = [subject.test.texts[i] for i in places]
-    labels = [subject.test.labels[i] for i in places]
-    plain = read_texts(subject.model, texts, labels)
+    some = subject.test.select(subject.some_texts(TEXTS))
+    plain = subject.read(subject.model, some)
     said = F.log_softmax(plain.state.logits.double(), -1)
     rows: list[tuple[Cell, ...]] = []
     for factor in FACTORS:
         with scaled_thresholds(subject.model, factor):
-            found = read_texts(subject.model, texts, labels)
+            found = subject.read(subject.model, some)
         other = F.log_softmax(found.state.logits.double(), -1)
         right = (found.state.predicted == found.labels).double().mean()
         same = (found.state.predicted == plain.state.predicted).double().mean()
@@ -53,7 +50,6 @@ def measure_dial(subject: Subject) -> Finding:
                 float((said.exp() * (said - other)).sum(-1).mean()),
             )
         )
-        subject.advance(len(texts))
     columns = ("thresholds times", "open words", "accuracy, %", "decisions kept, %", "KL")
     points = sorted((float(row[1] or 0), float(row[2] or 0)) for row in rows)
     return Finding(
@@ -61,5 +57,5 @@ def measure_dial(subject: Subject) -> Finding:
         curves=(
             Curve("The sparsity dial", "open words", "accuracy, %", {"accuracy": tuple(points)}),
         ),
-        notes=(f"{len(texts):,} texts; nothing is trained again",),
+        notes=(f"{len(some):,} texts; nothing is trained again",),
     )

@@ -14,15 +14,16 @@ from torch import Tensor
 
 from lexical_sae.attribution.contributions import compute_attribution_tensor, sum_by_row
 from lexical_sae.evaluation.bootstrap import mean_estimate
-from lexical_sae.evaluation.reading import Reading, read_texts
+from lexical_sae.evaluation.reading import Reading
 from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.evaluation.tag_reading import TagReading
 from lexical_sae.model.fingerprint import dictionary_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.training.config import RunConfig
-from lexical_sae.training.fit import build_model
+from lexical_sae.training.fit import build_model, plain_texts
 from lexical_sae.training.run import load_data
 
 
@@ -72,7 +73,7 @@ def overlap(
 def untrained_model(config: RunConfig, trained: LexicalSAE) -> LexicalSAE:
     """The model that a run started from, with the same dictionary."""
     train = load_data(config).train
-    fresh: LexicalSAE = build_model(config, train.label_names, train.texts)
+    fresh: LexicalSAE = build_model(config, train.label_names, plain_texts(train), train.task)
     if dictionary_hash(fresh) != dictionary_hash(trained):
         raise NotPossible(
             "The data or backbone of the run have changed, so that the untrained model has other "
@@ -85,13 +86,11 @@ def untrained_model(config: RunConfig, trained: LexicalSAE) -> LexicalSAE:
 def measure_drift(subject: Subject) -> Finding:
     """Overlap with the text's own words, and with what the untrained model opens for it."""
     reading, model = subject.reading, subject.model
-    assert model.tokenizer is not None
-    encoded = [model.encode([text]).input_ids[0].tolist() for text in subject.test.texts]
-    texts = [set(ids) for ids in encoded]
+    texts = _own_tokens(subject)
     fresh = None if subject.untrained is None else subject.untrained()
     before: Reading | None = None
     if fresh is not None:
-        before = read_texts(fresh, subject.test.texts, subject.test.labels)
+        before = subject.read(fresh, subject.test)
     found = overlap(
         reading,
         model.lexical.token_ids,
@@ -120,6 +119,16 @@ def measure_drift(subject: Subject) -> Finding:
         tables=(FindingTable("Where contributions come from", columns, tuple(rows)),),
         notes=notes,
     )
+
+
+def _own_tokens(subject: Subject) -> list[set[int]]:
+    """[N] the tokens of each decision's text."""
+    data, reading = subject.test, subject.reading
+    if not isinstance(reading, TagReading):
+        return [set(subject.model.encode([text]).input_ids[0].tolist()) for text in data.texts]
+    sentences = [" ".join(words) for words in data.tokens]
+    each = [set(subject.model.encode([text]).input_ids[0].tolist()) for text in sentences]
+    return [each[place] for place in reading.sentence.tolist()]
 
 
 def _known(values: Tensor) -> list[float]:

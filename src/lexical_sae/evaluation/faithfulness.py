@@ -115,7 +115,6 @@ def faithfulness_of(
 
 def measure_faithfulness(
     reading: Reading,
-    texts: Sequence[str],
     fractions: tuple[float, ...] = FRACTIONS,
     advance: Callable[[int], None] = lambda rows: None,
     seed: int = 0,
@@ -127,14 +126,16 @@ def measure_faithfulness(
         found.append(faithfulness_of(problem, place, fractions))
         advance(1)
     empty = reading.rows - len(found)
-    notes = [f"{empty:,} of {reading.rows:,} texts open no word and are left out"] if empty else []
+    notes = [f"{reading.rows:,} decisions"]
+    if empty:
+        notes.append(f"{empty:,} of them open no word and are left out")
     if not found:
         why = "no text opens a word"
         names = ("comprehensiveness", "sufficiency", "naopc", "naopc_reversed", "flip_rate_at_10")
         return Finding({name: Estimate(None, why=why) for name in names}, notes=tuple(notes))
     exact = sum(one.limits.exact for one in found)
     notes.append(
-        f"limits of AOPC by all subsets for {exact:,} texts, by a beam search for "
+        f"limits of AOPC by all subsets for {exact:,} of them, by a beam search for "
         f"{len(found) - exact:,}"
     )
     comprehensiveness = _table(found, fractions, Removal.comprehensiveness)  # [texts, fractions]
@@ -168,7 +169,7 @@ def measure_faithfulness(
         },
         tables=(FindingTable("When words are closed", columns, tuple(rows)),),
         curves=(Curve("What the decision loses", "top words, %", "probability lost", curve),),
-        worst=_worst(found, texts),
+        worst=_worst(found, reading.names),
         notes=tuple(notes),
     )
 
@@ -210,13 +211,13 @@ def _removal_metrics(found: Sequence[TextFaithfulness], seed: int) -> dict[str, 
     }
 
 
-def _worst(found: Sequence[TextFaithfulness], texts: Sequence[str]) -> tuple[dict[str, Cell], ...]:
+def _worst(found: Sequence[TextFaithfulness], names: Sequence[str]) -> tuple[dict[str, Cell], ...]:
     """The texts in which single removals differ most from what the contributions say."""
 
     def error(one: TextFaithfulness) -> float:
         return float(np.abs(one.removed.predicted - one.removed.realised).max())
 
     return tuple(
-        {"text": texts[one.place], "largest error of a removal": error(one)}
+        {"text": names[one.place], "largest error of a removal": error(one)}
         for one in sorted(found, key=error, reverse=True)[:5]
     )

@@ -22,12 +22,7 @@ def evaluate_model(
 
     Labels are matched by name, so that a dataset may list them in another order.
     """
-    if data.task != model.config.task:
-        raise ValueError(
-            f"{data.name} is for {data.task}, the model for {model.config.task}; expected data "
-            "for the same task."
-        )
-    check_dataset(data)
+    check_task(model, data)
     assert model.tokenizer is not None
     encoded = encode_dataset(
         model.tokenizer,
@@ -48,6 +43,15 @@ def evaluate_model(
         entities=entities,
     )
     return found if entities is None else {**found, **entities.scores().to_dict()}
+
+
+def check_task(model: LexicalSAE, data: TextDataset) -> None:
+    if data.task != model.config.task:
+        raise ValueError(
+            f"{data.name} is for {data.task}, the model for {model.config.task}; expected data "
+            "for the same task."
+        )
+    check_dataset(data)
 
 
 def same_labels(data: TextDataset, labels: list[str]) -> TextDataset:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lexical_sae.evaluation.bootstrap import mean_estimate
-from lexical_sae.evaluation.explainers import OURS, own_words
+from lexical_sae.evaluation.compared import Scorer
+from lexical_sae.evaluation.explainers import OURS, input_explainers, input_texts, own_words
 from lexical_sae.evaluation.input_game import MaskedText, masked_text, word_scores
 from lexical_sae.evaluation.input_peers import attention_scores
 from lexical_sae.evaluation.peers import random_scores
@@ -52,40 +54,29 @@ def marked_texts(
 
 
 def measure_plausibility(subject: Subject) -> Finding:
-    """Area under precision and recall and F1 of our words, attention and chance; of the twin's
-    attention too, if it is given."""
+    """Area under precision and recall and F1 of our words, of chance, and of other explainers of
+    this model and, if it is given, of the dense twin; LIME, SHAP and captum on fewer texts."""
     found: dict[str, list[Agreement]] = {}
-
-    def judge(
-        name: str,
-        text: MaskedText,
-        scores: Floats,
-        spans: list[tuple[int, int]],
-        marked: NDArray[np.bool_],
-    ) -> None:
-        read = max((word.end for word in text.words), default=0)
-        seen = [i for i, (_, end) in enumerate(spans) if end <= read]  # what the model reads
-        if not seen:
-            return
-        words = [
-            (word.start, word.end, float(score))
-            for word, score in zip(text.words, scores, strict=True)
-        ]
-        one = agreement(marked[seen], token_scores([spans[i] for i in seen], words))
-        if one is not None:
-            found.setdefault(name, []).append(one)
-
+    slow = input_texts(subject)
     for count, (text, spans, marked) in enumerate(marked_texts(subject)):
         if count >= TEXTS:
             break
         own = masked_text(subject.model, text)
-        judge(OURS, own, own_words(own), spans, marked)
-        judge("random", own, random_scores(own.n, subject.seed + count), spans, marked)
-        models = {"attention": own}
+        scorers: dict[str, Scorer] = {
+            OURS: partial(own_words, own),
+            "random": partial(random_scores, own.n, subject.seed + count),
+        }
+        scorers |= _explainers(own, "", count < slow, subject.seed)
+        games = dict.fromkeys(scorers, own)
         if subject.twin is not None:
-            models["attention of the dense twin"] = masked_text(subject.twin, text)
-        for name, game in models.items():
-            judge(name, game, word_scores(game.words, attention_scores(game)), spans, marked)
+            other = masked_text(subject.twin, text)
+            of_twin = _explainers(other, " of the dense twin", count < slow, subject.seed)
+            games |= dict.fromkeys(of_twin, other)
+            scorers |= of_twin
+        for name, scorer in scorers.items():
+            one = _judged(games[name], scorer(), spans, marked)
+            if one is not None:
+                found.setdefault(name, []).append(one)
         subject.advance(1)
     if not found:
         raise NotPossible("No text has marks on some and not all of its words.")
@@ -99,3 +90,26 @@ def measure_plausibility(subject: Subject) -> Finding:
         metrics={"plausibility_auprc": mean_estimate([one.auprc for one in found[OURS]])},
         tables=(FindingTable("Words that people marked", columns, tuple(rows)),),
     )
+
+
+def _explainers(text: MaskedText, whose: str, slow: bool, seed: int) -> dict[str, Scorer]:
+    scorers: dict[str, Scorer] = {
+        "attention": lambda: word_scores(text.words, attention_scores(text))
+    }
+    if slow:
+        scorers |= input_explainers(text, seed)
+    return {name + whose: scorer for name, scorer in scorers.items()}
+
+
+def _judged(
+    text: MaskedText, scores: Floats, spans: list[tuple[int, int]], marked: NDArray[np.bool_]
+) -> Agreement | None:
+    """Scores of a text's words beside the marks on the part that the model reads."""
+    read = max((word.end for word in text.words), default=0)
+    seen = [i for i, (_, end) in enumerate(spans) if end <= read]
+    if not seen:
+        return None
+    words = [
+        (word.start, word.end, float(score)) for word, score in zip(text.words, scores, strict=True)
+    ]
+    return agreement(marked[seen], token_scores([spans[i] for i in seen], words))

@@ -25,6 +25,7 @@ class Reading:
 
     state: CircuitState  # logits [N, C]
     labels: Tensor  # [N] the gold ones
+    names: tuple[str, ...]  # [N] what was decided on: a text, or a word among its neighbours
 
     @property
     def rows(self) -> int:
@@ -36,6 +37,19 @@ class Reading:
             where = torch.zeros(self.rows, dtype=torch.bool)
             where[start : start + rows] = True
             yield self.state.at_rows(where), self.labels[where]
+
+    def some(self, rows: Sequence[int]) -> Reading:
+        """The decisions at `rows`, in their own order."""
+        where = torch.zeros(self.rows, dtype=torch.bool)
+        where[list(rows)] = True
+        names = tuple(self.names[i] for i in torch.nonzero(where)[:, 0].tolist())
+        return Reading(self.state.at_rows(where), self.labels[where], names)
+
+
+def spread(rows: int, count: int) -> list[int]:
+    """At most `count` of the places 0 … rows − 1, evenly spread."""
+    stride = max(1, rows // max(1, count))
+    return list(range(0, rows, stride))[:count]
 
 
 def joined(states: Sequence[CircuitState]) -> CircuitState:
@@ -85,7 +99,7 @@ def read_texts(
             check_finite(state.logits)
             states.append(state)
             advance(len(part))
-    return Reading(reordered(joined(states), order), torch.tensor(list(labels)))
+    return Reading(reordered(joined(states), order), torch.tensor(list(labels)), tuple(texts))
 
 
 def reordered(state: CircuitState, order: Sequence[int]) -> CircuitState:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,8 +134,3 @@ def probe_losses(
         chance = F.binary_cross_entropy_with_logits(odds, truth)
         found.append(BestProbe(index, best, float(loss), float(chance)))
     return found
-
-
-def dial_factors(factors: Sequence[float] = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)) -> list[float]:
-    """What the thresholds are multiplied by, along the dial from dense to sparse."""
-    return list(factors)

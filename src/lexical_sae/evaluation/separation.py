@@ -8,22 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lexical_sae.attribution.circuits import (
-    ClassAttributions,
-    ClassCircuit,
-    class_circuits,
-    collect_class_attributions,
-)
-from lexical_sae.evaluation.reading import Reading
+from lexical_sae.attribution.circuits import ClassAttributions, ClassCircuit
 from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
 
 SHOWN_WORDS = 10
 SHOWN_PAIRS = 20
-
-
-def attributions_of(reading: Reading) -> ClassAttributions:
-    """Mean |A| of every word for every class, over the texts that are given that class."""
-    return collect_class_attributions(state for state, _ in reading.chunks())
 
 
 def measure_circuits(
@@ -110,10 +99,6 @@ def jaccards(sets: Sequence[set[int]]) -> Tensor:
             union = len(a | sets[j])
             found[i, j] = found[j, i] = len(a & sets[j]) / union if union else 0.0
     return found
-
-
-def circuits_of(attributions: ClassAttributions, fraction: float) -> list[ClassCircuit]:
-    return class_circuits(attributions, fraction=fraction)
 
 
 def _mean(values: Sequence[float]) -> float | None:

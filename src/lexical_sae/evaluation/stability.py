@@ -49,6 +49,7 @@ for _pair in SYNONYMS:
     _a, _b = _pair.split()
     _OTHER[_a], _OTHER[_b] = _b, _a
 _WORD = re.compile(r"[A-Za-z]+")
+_ARTICLE = re.compile(r"\b(a)n?(\s+)$", re.IGNORECASE)
 
 
 def with_synonym(text: str) -> str | None:
@@ -57,8 +58,15 @@ def with_synonym(text: str) -> str | None:
         other = _OTHER.get(match.group().lower())
         if other is not None:
             shown = other.capitalize() if match.group()[0].isupper() else other
-            return text[: match.start()] + shown + text[match.end() :]
+            before = _with_article(text[: match.start()], shown)
+            return before + shown + text[match.end() :]
     return None
+
+
+def _with_article(before: str, word: str) -> str:
+    """The text before a word, with "a" or "an" at its end as the word asks for."""
+    wanted = "an" if word[0].lower() in "aeiou" else "a"
+    return _ARTICLE.sub(lambda found: found[1] + wanted[1:] + found[2], before)
 
 
 def with_other_case(text: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from lexical_sae.attribution.circuits import class_circuits
 from lexical_sae.evaluation.autoencoder_step import measure_autoencoders
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.calibration import confidence_bins, expected_calibration_error
@@ -20,14 +21,11 @@ from lexical_sae.evaluation.identity import measure_identity
 from lexical_sae.evaluation.layer_step import measure_layers
 from lexical_sae.evaluation.plausibility_step import measure_plausibility
 from lexical_sae.evaluation.scaling import compute_ablation_sparsity, probe_losses
-from lexical_sae.evaluation.separation import (
-    attributions_of,
-    circuits_of,
-    measure_circuits,
-    measure_separation,
-)
+from lexical_sae.evaluation.separation import measure_circuits, measure_separation
 from lexical_sae.evaluation.stability_step import measure_stability
 from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.evaluation.tag_stability import measure_tag_stability
+from lexical_sae.evaluation.task_step import measure_task
 from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
 from lexical_sae.training.expectations import nearest_key
 
@@ -40,19 +38,7 @@ class Step:
     title: str
     question: str
     run: Callable[[Subject], Finding]
-
-
-def task(subject: Subject) -> Finding:
-    reading = subject.reading
-    right = (reading.state.predicted == reading.labels).double().numpy()
-    counts = reading.state.open_words.counts().double().numpy()
-    return Finding(
-        metrics={
-            "accuracy": mean_estimate(right, subject.seed),
-            "open_words": mean_estimate(counts, subject.seed),
-        },
-        notes=(f"{reading.rows:,} texts of the {subject.test.split} split",),
-    )
+    tagging: bool = True  # whether it has a meaning for a tagger
 
 
 def identity(subject: Subject) -> Finding:
@@ -60,11 +46,11 @@ def identity(subject: Subject) -> Finding:
 
 
 def circuits(subject: Subject) -> Finding:
-    found = attributions_of(subject.train_reading)
+    found = subject.train_attributions
     assert subject.model.dictionary is not None
     shown = measure_circuits(
         found,
-        circuits_of(found, FRACTION),
+        class_circuits(found, fraction=FRACTION),
         subject.model.config.labels,
         subject.model.dictionary.words,
     )
@@ -77,18 +63,13 @@ def completeness(subject: Subject) -> Finding:
 
 
 def separation(subject: Subject) -> Finding:
-    found = attributions_of(subject.train_reading)
-    return measure_separation(found, circuits_of(found, FRACTION), subject.model.config.labels)
+    found = subject.train_attributions
+    circuits = class_circuits(found, fraction=FRACTION)
+    return measure_separation(found, circuits, subject.model.config.labels)
 
 
 def faithfulness(subject: Subject) -> Finding:
-    return measure_faithfulness(
-        subject.reading, subject.test.texts, advance=subject.advance, seed=subject.seed
-    )
-
-
-def explainers(subject: Subject) -> Finding:
-    return compare_at_open_words(subject)
+    return measure_faithfulness(subject.taken_apart, advance=subject.advance, seed=subject.seed)
 
 
 def explainers_at_input(subject: Subject) -> Finding:
@@ -102,7 +83,7 @@ def explainers_at_input(subject: Subject) -> Finding:
 
 def scaling(subject: Subject) -> Finding:
     """Ablation sparsity on the measured texts; probes fitted on train, measured here."""
-    spread = [compute_ablation_sparsity(problem) for _, problem in problems_of(subject.reading)]
+    spread = [compute_ablation_sparsity(problem) for _, problem in problems_of(subject.taken_apart)]
     known = [value for value in spread if value is not None]
     reading, train = subject.reading, subject.train_reading
     assert subject.model.dictionary is not None
@@ -148,41 +129,67 @@ def calibration(subject: Subject) -> Finding:
     )
 
 
+def stability(subject: Subject) -> Finding:
+    return measure_tag_stability(subject) if subject.tagging else measure_stability(subject)
+
+
 STEPS = (
-    Step("task", "Task", "How often is it right?", task),
+    Step("task", "Task", "How often is it right?", measure_task),
     Step("identity", "Identity", "Does every sum add up to its logit?", identity),
     Step("circuits", "Circuits", "Which words carry each class?", circuits),
     Step("completeness", "Completeness", "Do few words decide as all do?", completeness),
     Step("separation", "Separation", "Do classes use different words?", separation),
     Step("faithfulness", "Faithfulness", "Does the decision go with its words?", faithfulness),
-    Step("explainers", "Explainers", "Which explainer finds the words that matter?", explainers),
-    Step("input", "Explainers at the input", "And at the words of the text?", explainers_at_input),
-    Step("layers", "Layers", "What does each layer add?", measure_layers),
+    Step(
+        "explainers",
+        "Explainers",
+        "Which explainer finds the words that matter?",
+        compare_at_open_words,
+    ),
+    Step(
+        "input",
+        "Explainers at the input",
+        "And at the words of the text?",
+        explainers_at_input,
+        tagging=False,
+    ),
+    Step("layers", "Layers", "What does each layer add?", measure_layers, tagging=False),
     Step(
         "autoencoder",
         "Sparse autoencoders",
         "What does a sparse autoencoder lose that is fitted to the dense twin afterwards?",
         measure_autoencoders,
+        tagging=False,
     ),
     Step("scaling", "Scaling", "How few words does an effect spread over?", scaling),
     Step("dial", "Sparsity dial", "What if fewer or more words were open?", measure_dial),
-    Step("plausibility", "Plausibility", "Do people mark the same words?", measure_plausibility),
+    Step(
+        "plausibility",
+        "Plausibility",
+        "Do people mark the same words?",
+        measure_plausibility,
+        tagging=False,
+    ),
     Step("calibration", "Calibration", "Do probabilities mean what they say?", calibration),
-    Step("stability", "Stability", "Is it the same tomorrow, in other words?", measure_stability),
+    Step("stability", "Stability", "Is it the same tomorrow, in other words?", stability),
     Step("drift", "Meaning", "Is a coordinate still about its word?", measure_drift),
 )
 
 
-def chosen_steps(names: str | None) -> tuple[Step, ...]:
-    """All steps, or those named, in their order."""
+def chosen_steps(names: str | None, task: str = "classification") -> tuple[Step, ...]:
+    """All steps of a task, or those named, in their order."""
+    steps = tuple(step for step in STEPS if step.tagging or task != "tagging")
     if names is None:
-        return STEPS
+        return steps
     wanted = [name.strip() for name in names.split(",") if name.strip()]
-    known = [step.name for step in STEPS]
+    known = [step.name for step in steps]
     for name in wanted:
-        if name not in known:
-            raise ValueError(f"{name!r} is no step; {nearest_key(name, known)}")
-    return tuple(step for step in STEPS if step.name in wanted)
+        if name in known:
+            continue
+        if any(step.name == name for step in STEPS):
+            raise ValueError(f"The step {name!r} is for classifiers; this model tags words.")
+        raise ValueError(f"{name!r} is no step; {nearest_key(name, known)}")
+    return tuple(step for step in steps if step.name in wanted)
 
 
 def run_step(step: Step, subject: Subject) -> Finding:

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lexical_sae.evaluation.reading import Reading, read_texts
+from lexical_sae.attribution.circuits import ClassAttributions, collect_class_attributions
+from lexical_sae.evaluation.reading import Reading, read_texts, spread
+from lexical_sae.evaluation.tag_reading import read_tagged
 from lexical_sae.text.dataset import TextDataset
 
 if TYPE_CHECKING:
     from lexical_sae.model.dense_twin import DenseTwin
     from lexical_sae.model.lexical_sae import LexicalSAE
 
-TRAIN_ROWS = 2000  # of the training split, for circuits, probes and autoencoders
+TRAIN_ROWS = 2000  # texts of the training split, for circuits, probes and autoencoders
+TRAIN_SENTENCES = 500  # of a tagger, where every word is a decision
+TAG_DECISIONS = 500  # that are taken apart word by word
 
 
 class NotPossible(ValueError):  # noqa: N818  (no fault: a step that has nothing to work on)
@@ -37,7 +41,28 @@ class Subject:
 
     @cached_property
     def reading(self) -> Reading:
-        return read_texts(self.model, self.test.texts, self.test.labels, advance=self.advance)
+        return self.read(self.model, self.test)
+
+    def read(self, model: LexicalSAE, data: TextDataset) -> Reading:
+        """Another model's pass, or one over other rows."""
+        if self.tagging:
+            return read_tagged(model, data.tokens, data.tags, advance=self.advance)
+        return read_texts(model, data.texts, data.labels, advance=self.advance)
+
+    @property
+    def tagging(self) -> bool:
+        return self.model.config.task == "tagging"
+
+    @cached_property
+    def taken_apart(self) -> Reading:
+        """The decisions whose words are removed one by one: all texts; of a tagger some of the
+        words that it puts into an entity, since most others are decided by nothing."""
+        if not self.tagging:
+            return self.reading
+        names = self.model.config.labels
+        outside = names.index("O") if "O" in names else -1
+        rows = (self.reading.state.predicted != outside).nonzero()[:, 0].tolist()
+        return self.reading.some([rows[i] for i in spread(len(rows), TAG_DECISIONS)])
 
     @cached_property
     def train_sample(self) -> TextDataset:
@@ -49,14 +74,17 @@ class Subject:
             )
         rows = list(range(len(self.train)))
         random.Random(self.seed).shuffle(rows)
-        return self.train.select(sorted(rows[:TRAIN_ROWS]))
+        return self.train.select(sorted(rows[: TRAIN_SENTENCES if self.tagging else TRAIN_ROWS]))
 
     @cached_property
     def train_reading(self) -> Reading:
-        sample = self.train_sample
-        return read_texts(self.model, sample.texts, sample.labels, advance=self.advance)
+        return self.read(self.model, self.train_sample)
+
+    @cached_property
+    def train_attributions(self) -> ClassAttributions:
+        """Mean |A| of every word for every class, over the texts that are given that class."""
+        return collect_class_attributions(state for state, _ in self.train_reading.chunks())
 
     def some_texts(self, count: int) -> list[int]:
         """Places of `count` test texts, spread evenly."""
-        stride = max(1, len(self.test) // max(1, count))
-        return list(range(0, len(self.test), stride))[:count]
+        return spread(len(self.test), count)

@@ -34,7 +34,9 @@ def identity_of(subject: Subject) -> dict[str, Any]:
     return {
         "model": model_hash(subject.model),
         "dictionary": dictionary_hash(subject.model),
-        "data": json_hash([test.texts, test.labels, list(test.label_names)]),
+        "data": json_hash(
+            [test.texts, test.labels, test.tokens, test.tags, list(test.label_names)]
+        ),
         "dataset": test.name,
         "split": test.split,
         "rows": len(test),

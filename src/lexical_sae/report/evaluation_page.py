@@ -52,6 +52,13 @@ def summary(evaluation: Mapping[str, Any]) -> list[str]:
             f"({100 * found['accuracy']['low']:.1f} to {100 * found['accuracy']['high']:.1f}), "
             f"and decides by {at('open_words'):.0f} words each."
         )
+    if "entity_f1" in found:
+        lines.append(
+            f"Its entities have an F1 of {100 * at('entity_f1'):.1f} % "
+            f"({100 * found['entity_f1']['low']:.1f} to {100 * found['entity_f1']['high']:.1f}), "
+            f"and {100 * at('token_accuracy'):.1f} % of its tags are right; it decides by "
+            f"{at('open_words'):.0f} words each."
+        )
     if "residual_max" in found:
         failed = evaluation["steps"]["identity"]["failed"]
         lines.append(

@@ -22,7 +22,6 @@ class Metric:
     low: float = 0.0
     high: float = 1.0
     better: Direction = "higher"
-    percent: bool = False
 
     @property
     def best(self) -> float | None:

@@ -26,29 +26,34 @@ def model_card(evaluation: Mapping[str, Any], model: Mapping[str, Any]) -> str:
         for step in evaluation["steps"].values()
         for name, estimate in step["metrics"].items()
     }
-    accuracy = found.get("accuracy", {}).get("value")
+    tagging = "entity_f1" in found
+    kind = "token-classification" if tagging else "text-classification"
+    measure = ("f1", "entity_f1") if tagging else ("accuracy", "accuracy")
+    value = found.get(measure[1], {}).get("value")
+    what = "A tagger" if tagging else "A text classifier"
+    loader = "LexicalTagger" if tagging else "LexicalClassifier"
     lines = [
         "---",
         "library_name: lexical-sae",
-        "pipeline_tag: text-classification",
+        f"pipeline_tag: {kind}",
         "tags: [lexical-sae, interpretability, sparse]",
     ]
-    if accuracy is not None:
+    if value is not None:
         lines += [
             "model-index:",
             f"- name: {_quoted(model['name'])}",
             "  results:",
-            "  - task: {type: text-classification}",
+            f"  - task: {{type: {kind}}}",
             f"    dataset: {{name: {_quoted(identity['dataset'])}, type: "
             f"{_quoted(identity['dataset'])}, split: {_quoted(identity['split'])}}}",
-            f"    metrics: [{{type: accuracy, value: {accuracy:.4f}}}]",
+            f"    metrics: [{{type: {measure[0]}, value: {value:.4f}}}]",
         ]
     lines += [
         "---",
         "",
         f"# {model['name']}",
         "",
-        "A text classifier whose every decision is a short, exact sum over words (lexical-sae).",
+        f"{what} whose every decision is a short, exact sum over words (lexical-sae).",
         "",
         f"- labels: {', '.join(model['labels'])}",
         f"- backbone: `{model['backbone']}`",
@@ -57,10 +62,10 @@ def model_card(evaluation: Mapping[str, Any], model: Mapping[str, Any]) -> str:
         f"- dictionary: sha256 `{identity['dictionary']}`",
         "",
         "```python",
-        "from lexical_sae import LexicalClassifier",
+        f"from lexical_sae import {loader}",
         "",
-        'classifier = LexicalClassifier.load("FOLDER")',
-        'print(classifier.explain("..."))',
+        f'model = {loader}.load("FOLDER")',
+        'print(model.explain("..."))',
         "```",
         "",
         f"## Measured on {identity['dataset']}, {identity['split']} split, {identity['rows']:,} "

@@ -118,7 +118,7 @@ def fit(
     check_task_settings(config, train.task)
     settings, watch, processes = config.settings, Stopwatch(), PartialState()
     with watch.part("preparation"), processes.main_process_first():
-        model = build_model(config, train.label_names, _plain_texts(train), train.task)
+        model = build_model(config, train.label_names, plain_texts(train), train.task)
     prepare_model(model, settings)
     splits = {"train": train, "validation": validation, "held_out": held_out}
     max_length, encoded = _encode(model, settings, splits)
@@ -213,7 +213,7 @@ def check_task_settings(config: RunConfig, task: str) -> None:
         raise ValueError(f"content is on, but in {config.dataset} every word has a tag; {advice}")
 
 
-def _plain_texts(data: TextDataset) -> list[str]:
+def plain_texts(data: TextDataset) -> list[str]:
     if data.task == "tagging":
         return [join_words(words).text for words in data.tokens]
     return data.texts

@@ -1,0 +1,84 @@
+"""How often the model is right: labels of texts, or entities of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lexical_sae.evaluation.bootstrap import mean_estimate, ratio_estimate
+from lexical_sae.evaluation.subject import Subject
+from lexical_sae.evaluation.tag_reading import TagReading
+from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
+from lexical_sae.text.entity_scores import entity_scores, strict_spans
+from lexical_sae.text.iob import Span
+
+
+def measure_task(subject: Subject) -> Finding:
+    reading = subject.reading
+    counts = reading.state.open_words.counts().double().numpy()
+    metrics = {"open_words": mean_estimate(counts, subject.seed)}
+    if isinstance(reading, TagReading):
+        return _entities(subject, reading, metrics)
+    right = (reading.state.predicted == reading.labels).double().numpy()
+    return Finding(
+        metrics={"accuracy": mean_estimate(right, subject.seed), **metrics},
+        notes=(f"{reading.rows:,} texts of the {subject.test.split} split",),
+    )
+
+
+def _entities(subject: Subject, reading: TagReading, metrics: dict[str, Estimate]) -> Finding:
+    """Strict: an entity counts if its span and its type are right."""
+    names = subject.model.config.labels
+    gold = [[names[tag] for tag in tags] for tags in subject.test.tags]
+    given = [[names[tag] for tag in tags] for tags in reading.tags]
+    scores = entity_scores(gold, given)
+    spans = [(set(strict_spans(a)), set(strict_spans(b))) for a, b in zip(gold, given, strict=True)]
+    correct = np.array([float(len(wanted & found)) for wanted, found in spans])
+    wanted, found = (np.array([float(len(pair[i])) for pair in spans]) for i in (0, 1))
+    right = np.array(
+        [float(a == b) for x, y in zip(gold, given, strict=True) for a, b in zip(x, y, strict=True)]
+    )
+    rows: list[tuple[Cell, ...]] = [
+        (kind, score.support, 100 * score.precision, 100 * score.recall, 100 * score.f1)
+        for kind, score in scores.types.items()
+    ]
+    columns = ("type", "entities", "precision, %", "recall, %", "F1, %")
+    return Finding(
+        metrics={
+            # over resampled sentences: entities of one sentence stand and fall together
+            "entity_f1": ratio_estimate(2 * correct, wanted + found, subject.seed),
+            "entity_precision": ratio_estimate(correct, found, subject.seed),
+            "entity_recall": ratio_estimate(correct, wanted, subject.seed),
+            "token_accuracy": mean_estimate(right, subject.seed),
+            **metrics,
+        },
+        tables=(FindingTable("Entities of each type", columns, tuple(rows)),),
+        worst=_worst(subject.test.tokens, spans),
+        notes=(
+            f"{len(gold):,} sentences of the {subject.test.split} split, {reading.rows:,} words; "
+            "tags that are not legal together are never given",
+        ),
+    )
+
+
+def _worst(
+    sentences: Sequence[Sequence[str]], spans: Sequence[tuple[set[Span], set[Span]]]
+) -> tuple[dict[str, Cell], ...]:
+    """The sentences with the most entities that are missed or made up."""
+    order = sorted(range(len(spans)), key=lambda i: -len(spans[i][0] ^ spans[i][1]))
+    return tuple(
+        {
+            "text": " ".join(sentences[i]),
+            "missed": _shown(sentences[i], spans[i][0] - spans[i][1]),
+            "made up": _shown(sentences[i], spans[i][1] - spans[i][0]),
+        }
+        for i in order[:5]
+        if spans[i][0] != spans[i][1]
+    )
+
+
+def _shown(sentence: Sequence[str], spans: set[Span]) -> str:
+    return ", ".join(
+        f"{' '.join(sentence[span.start : span.end])} ({span.type})" for span in sorted(spans)
+    )
