@@ -115,6 +115,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         "max_relative_residual": ours["test"]["max_relative_residual"],
         "memory_gib": float(memory.splitlines()[-1]),
         "time_ratio": ours["seconds"]["training"] / twin["seconds"]["training"],
+        "cpu_ratio": ours["seconds"]["training_cpu"] / twin["seconds"]["training_cpu"],
         "train_rows": rows,
         "circuit_agreement": ours["test"]["circuit_agreement"],
         "token_accuracy": 100 * ours["test"]["accuracy"],

@@ -131,6 +131,8 @@ def compare(runs: Sequence[dict[str, Any]], twins: Sequence[dict[str, Any]]) -> 
     pairs = list(zip(runs, twins, strict=True))
     delta = [100 * (run["test"]["accuracy"] - twin["test"]["accuracy"]) for run, twin in pairs]
     ratio = [run["seconds"]["training"] / twin["seconds"]["training"] for run, twin in pairs]
+    known = [pair for pair in pairs if all("training_cpu" in one["seconds"] for one in pair)]
+    worked = [a["seconds"]["training_cpu"] / b["seconds"]["training_cpu"] for a, b in known]
 
     def mean(name: str) -> float | None:
         values = [run["test"][name] for run in runs if name in run["test"]]
@@ -142,6 +144,7 @@ def compare(runs: Sequence[dict[str, Any]], twins: Sequence[dict[str, Any]]) -> 
         "accuracy_delta": statistics.fmean(delta),
         "open_words": mean("open_words"),
         "time_ratio": statistics.fmean(ratio),
+        "cpu_ratio": statistics.fmean(worked) if worked else None,
         "circuit_agreement": mean("circuit_agreement"),
         "seeds": len(runs),
         "deltas": delta,

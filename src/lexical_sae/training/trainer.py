@@ -71,7 +71,8 @@ class LexicalTrainer(Trainer):
         self._since_log: list[dict[str, float]] = []
         self._usual_decisions: float | None = None
         self.seconds_before = 0.0  # of training, before this process took it up
-        self._started = time.perf_counter()
+        self.cpu_before = 0.0
+        self._started = time.perf_counter(), time.process_time()
         super().__init__(
             model=model,
             args=args,
@@ -245,7 +246,9 @@ class LexicalTrainer(Trainer):
         if self.average is not None:
             tensors |= {f"average.{k}": v for k, v in self.average.state_dict().items()}
         numbers = self.objective.numbers()
-        numbers["seconds"] = self.seconds_before + time.perf_counter() - self._started
+        wall, processor = self._started
+        numbers["seconds"] = self.seconds_before + time.perf_counter() - wall
+        numbers["cpu_seconds"] = self.cpu_before + time.process_time() - processor
         if self.accuracy_bound is not None:
             numbers["accuracy_bound"] = self.accuracy_bound.state_dict()
         if self.best is not None:
@@ -269,6 +272,7 @@ class LexicalTrainer(Trainer):
         numbers = json.loads((Path(checkpoint) / NUMBERS).read_text())
         self.objective.load_numbers(numbers)
         self.seconds_before = numbers["seconds"]
+        self.cpu_before = numbers.get("cpu_seconds", 0.0)
         if self.accuracy_bound is not None:
             self.accuracy_bound.load_state_dict(numbers["accuracy_bound"])
         if self.best is not None:
