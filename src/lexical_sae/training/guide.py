@@ -4,9 +4,6 @@ A word's gradient reaches only the position that opened it, so a backbone that l
 words alone learns more slowly than its dense twin. The guide is that twin's head on the same
 hidden states: it brings the gradient of every position, and what it knows is handed to the words
 (the KL of its probabilities and theirs). Nothing of it is left in the model.
-
-The words' own terms pull at the backbone too, so a part of their gradient can be held back. None at
-all is too little: the backbone has to learn which words to open.
 """
 
 from __future__ import annotations
@@ -35,7 +32,6 @@ class DenseGuide(nn.Module):
     ) -> None:
         super().__init__()
         self.strength, self.distillation = settings.strength, settings.distillation
-        self.word_gradient = settings.word_gradient
         self.dropout = DROPOUT if dropout is None else dropout
         draw = torch.Generator().manual_seed(seed)
         self.weight = nn.Parameter(0.02 * torch.randn(classes, size, generator=draw))
@@ -78,26 +74,9 @@ def watching(guide: DenseGuide | None, model: Any) -> Iterator[None]:
         if module.training:
             guide.seen[:] = [states_of_output(output, model.config.backbone_kind)]
 
-    def soften(module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
-        return (softened(args[0], guide.word_gradient),) if module.training else None
-
-    # the transform is the first that reads the states for the words, and the guide reads before it
-    handles = [
-        model.backbone.register_forward_hook(keep),
-        model.transform.register_forward_pre_hook(soften),
-    ]
+    handle = model.backbone.register_forward_hook(keep)
     try:
         yield
     finally:
-        for handle in handles:
-            handle.remove()
+        handle.remove()
         guide.seen.clear()
-
-
-def softened(h: Tensor, share: float) -> Tensor:
-    """The same numbers; of the gradient that comes back only `share` goes on."""
-    if share == 1 or not h.requires_grad:
-        return h
-    passed = h.view_as(h)
-    passed.register_hook(lambda gradient: share * gradient)
-    return passed

@@ -70,12 +70,10 @@ class Content(Part):
 
 class Guide(Part):
     """A dense head beside the words while training: it learns the task with `strength`, and what
-    it knows is handed to the words with `distillation`. Of the gradient that the words send into
-    the backbone `word_gradient` is let through."""
+    it knows is handed to the words with `distillation`."""
 
     strength: Annotated[float, Field(gt=0, le=100)] = 1.0
     distillation: Annotated[float, Field(ge=0, le=100)] = 1.0
-    word_gradient: Annotated[float, Field(gt=0, le=1)] = 1.0
 
 
 class ModelOptions(Part):
