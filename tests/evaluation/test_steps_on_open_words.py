@@ -87,10 +87,12 @@ def test_completeness_is_that_of_the_masked_head(reading: Reading) -> None:
         kl = F.kl_div(masked.logits.log_softmax(-1), state.logits.softmax(-1), reduction="sum")
         assert float(found.kl[row]) == pytest.approx(float(kl), abs=1e-5)
         assert int(found.words[row]) == k
-    shown = measure_completeness(reading)
+    shown = measure_completeness(reading, NAMES)
     checked(shown.metrics)
     assert [row[0] for row in shown.tables[0].rows] == ["1 %", "5 %", "10 %", "20 %", "50 %", "all"]
     assert Finding.from_dict(shown.to_dict()) == shown
+    changed = circuit_decisions(reading, 0.1).predicted != reading.state.predicted
+    assert len(shown.worst) == min(5, int(changed.sum()))
 
 
 def test_a_constant_predictor_does_not_score(reading: Reading) -> None:
@@ -105,7 +107,7 @@ def test_a_constant_predictor_does_not_score(reading: Reading) -> None:
         before = head.b2.clone()
         head.b2.copy_(torch.tensor([100.0, 0.0, 0.0]))
         stuck = replace(reading, state=reading.state.with_open_words(reading.state.open_words))
-        found = measure_completeness(stuck)
+        found = measure_completeness(stuck, NAMES)
         head.b2.copy_(before)
     assert found.metrics["kappa_at_10"].value is None
     assert "same label" in found.notes[0]

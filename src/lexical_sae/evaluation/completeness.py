@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.perturbation import FRACTIONS
 from lexical_sae.evaluation.reading import Reading
-from lexical_sae.report.finding import Curve, Estimate, Finding, FindingTable
+from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +64,17 @@ def agreement_area(fractions: tuple[float, ...], agreement: list[float]) -> floa
 
 
 def measure_completeness(
-    reading: Reading, fractions: tuple[float, ...] = FRACTIONS, seed: int = 0
+    reading: Reading,
+    label_names: Sequence[str],
+    fractions: tuple[float, ...] = FRACTIONS,
+    seed: int = 0,
 ) -> Finding:
     """Agreement with the whole model, accuracy and KL for circuits of growing size."""
     whole, labels = reading.state.predicted, reading.labels
-    rows: list[tuple[str | float | int | None, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
     agreements: list[float] = []
     metrics: dict[str, Estimate] = {}
+    worst: tuple[dict[str, Cell], ...] = ()
     for fraction in fractions:
         found = circuit_decisions(reading, fraction)
         same = (found.predicted == whole).double()
@@ -90,6 +95,7 @@ def measure_completeness(
             metrics["agreement_at_10"] = mean_estimate(same.numpy(), seed)
             why = "" if kappa is not None else "the model gives every text the same label"
             metrics["kappa_at_10"] = Estimate(kappa, why=why)
+            worst = _worst(reading, found, label_names)
     metrics["agreement_area"] = Estimate(agreement_area(fractions, agreements))
     accuracy = 100 * float((whole == labels).double().mean())
     open_words = float(reading.state.open_words.counts().double().mean())
@@ -110,5 +116,24 @@ def measure_completeness(
                 {"circuit": points},
             ),
         ),
+        worst=worst,
         notes=notes,
+    )
+
+
+def _worst(
+    reading: Reading, found: CircuitDecisions, label_names: Sequence[str]
+) -> tuple[dict[str, Cell], ...]:
+    """The decisions that the circuit changes, those that it changes most first."""
+    whole = reading.state.predicted
+    changed = (found.predicted != whole).nonzero()[:, 0].tolist()
+    changed.sort(key=lambda row: -float(found.kl[row]))
+    return tuple(
+        {
+            "text": reading.names[row],
+            "decision": label_names[int(whole[row])],
+            "of the circuit": label_names[int(found.predicted[row])],
+            "KL": float(found.kl[row]),
+        }
+        for row in changed[:5]
     )

@@ -59,7 +59,7 @@ def circuits(subject: Subject) -> Finding:
 
 
 def completeness(subject: Subject) -> Finding:
-    return measure_completeness(subject.reading, seed=subject.seed)
+    return measure_completeness(subject.reading, subject.model.config.labels, seed=subject.seed)
 
 
 def separation(subject: Subject) -> Finding:
@@ -116,8 +116,21 @@ def calibration(subject: Subject) -> Finding:
     confidence, predicted = reading.state.logits.double().softmax(-1).max(-1)
     bins = confidence_bins(confidence.numpy(), (predicted == reading.labels).numpy())
     points = tuple((100 * part.confidence, 100 * part.accuracy) for part in bins)
+    names = subject.model.config.labels
+    wrong = (predicted != reading.labels).nonzero()[:, 0].tolist()
+    wrong.sort(key=lambda row: -float(confidence[row]))
+    worst: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "text": reading.names[row],
+            "said": names[int(predicted[row])],
+            "right": names[int(reading.labels[row])],
+            "probability": float(confidence[row]),
+        }
+        for row in wrong[:5]
+    )
     return Finding(
         metrics={"ece": Estimate(expected_calibration_error(bins))},
+        worst=worst,
         curves=(
             Curve(
                 "Calibration",
