@@ -114,6 +114,10 @@ def flip_line(flip: Flip) -> str:
     if flip.words is None:
         if flip.impossible:
             return "proved: no removal of open words changes the decision"
-        return "no removal that changes the decision was found (not proved that there is none)"
+        needed = "1 word" if flip.at_least == 1 else f"{flip.at_least} words"
+        return (
+            "no removal that changes the decision was found (not proved that there is none; one "
+            f"would take at least {needed})"
+        )
     proof = "proved minimal" if flip.optimal else f"not proved minimal, at least {flip.at_least}"
     return f"without {', '.join(flip.words)} it would be {flip.becomes} ({proof})"
