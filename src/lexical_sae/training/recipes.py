@@ -19,7 +19,7 @@ from lexical_sae.training.settings import (
 
 DEFAULT = Settings(
     completeness=Completeness(form="kl", weight=0.2),
-    separation=Separation(form="contrastive", weight=0.05),
+    separation=Separation(form="cosine", weight=0.2),
     sparsity=Sparsity(form="target_l1"),
     anchor=Anchor(weight=0.2, texts=512),
     guide=Guide(),
