@@ -119,11 +119,11 @@ class DenseTwin(PreTrainedModel):
 
     @classmethod
     def from_pretrained(cls, folder: Any, *args: Any, **kwargs: Any) -> DenseTwin:  # type: ignore[override]
-        with quiet():
+        with quiet():  # reading a tokenizer warns of every model type that transformers has not
             model: DenseTwin = super().from_pretrained(
                 folder, *args, use_safetensors=True, **kwargs
             )
-        model.tokenizer = load_tokenizer(folder)
+            model.tokenizer = load_tokenizer(folder)
         return model
 
     def forward(
