@@ -46,3 +46,21 @@ def test_for_a_linear_head_the_bound_is_the_answer() -> None:
         smallest = smallest_flips(problem, ties=True)
         least = words_needed(problem, 1 - problem.winner)
         assert least == (smallest if smallest is not None else problem.words + 1)
+
+
+def test_what_the_bound_rules_out_is_called_impossible() -> None:
+    from lexical_sae.certify.flip import flip_set
+    from tests.certify.problems import make_state
+
+    ruled_out = 0
+    for seed in range(400):
+        state = make_state(6, 4, 4, kind="mlp", hidden_bias=True, seed=seed)
+        problem = row_problem(state, 0)
+        least = min(words_needed(problem, rival) for rival in problem.rivals())
+        found = flip_set(problem)
+        assert found.at_least <= problem.words
+        if least > problem.words:
+            assert found.impossible
+            assert smallest_flips(problem, ties=True) is None
+            ruled_out += 1
+    assert ruled_out

@@ -19,6 +19,7 @@ from lexical_sae.evaluation.perturbation import (
     removal_masks,
     top_count,
 )
+from lexical_sae.evaluation.reading import spread
 
 
 def table_game(n: int, seed: int) -> Game:
@@ -109,3 +110,10 @@ def test_masks_and_counts() -> None:
     assert [top_count(10, f) for f in (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)] == [1, 1, 1, 2, 5, 10]
     with pytest.raises(ValueError, match="no feature"):
         removal(additive_game(np.ones(0)), [])
+
+
+def test_places_are_spread_over_all_rows() -> None:
+    assert spread(3, 5) == [0, 1, 2]
+    assert spread(10, 5) == [0, 2, 4, 6, 8]
+    assert spread(999, 500)[-1] > 990
+    assert spread(0, 5) == []

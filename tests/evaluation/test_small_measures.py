@@ -12,6 +12,7 @@ from lexical_sae.evaluation.calibration import confidence_bins, expected_calibra
 from lexical_sae.evaluation.compared import Contest
 from lexical_sae.evaluation.drift import pairs_in, share_inside
 from lexical_sae.evaluation.layers import find_layers, layer_parts, skipping
+from lexical_sae.evaluation.peers import masked_alone
 from lexical_sae.evaluation.perturbation import limits
 from lexical_sae.evaluation.plausibility import agreement, average_precision, token_scores
 from lexical_sae.evaluation.plausibility_step import token_spans
@@ -159,8 +160,18 @@ def test_a_contest_compares_on_the_texts_of_both_and_names_what_is_the_same() ->
     table = contest.table("t")
     rows = {row[0]: row for row in table.rows}
     assert rows["ours"][2] == pytest.approx(1.0)
-    assert "twice (the same numbers)" in rows
+    assert "twice (the same numbers as ours)" in rows
     assert rows["reversed"][1] == 10
     assert rows["reversed"][2] == pytest.approx(0.0)
     assert rows["reversed"][5] < 0.01
     assert contest.ahead() == ()
+
+
+def test_without_limits_the_orders_tried_are_the_limits() -> None:
+    weights = np.array([3.0, 2.0, 1.0])
+    contest = Contest("sorted")
+    scorers = {"sorted": lambda: weights, "mixed": lambda: np.array([2.0, 3.0, 1.0])}
+    contest.add(lambda masks: masks @ weights, None, scorers)
+    assert contest.naopc["sorted"] == [1.0]  # and its reverse is the worst of those tried
+    assert 0.0 < contest.naopc["mixed"][0] < 1.0
+    assert masked_alone(lambda masks: masks @ weights, 3) == pytest.approx(weights)

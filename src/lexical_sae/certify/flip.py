@@ -58,6 +58,8 @@ def flip_set(
         return FlipSet(None, None, optimal=False, impossible=True, at_least=0)
     found = greedy_flip(problem)
     least = max(1, min(words_needed(problem, rival) for rival in problem.rivals()))
+    if least > problem.words:
+        return FlipSet(None, None, optimal=False, impossible=True, at_least=0)
     if found is not None and len(found) == least:
         return _flip(problem, found, optimal=True, at_least=least)
     if not optimal:

@@ -50,6 +50,8 @@ def prove_flip(problem: RowProblem, start: list[int] | None, time_limit: float) 
             best = answer.removed
         finished = finished and answer.finished
         lowest = min(lowest, answer.at_least)
+    if best is not None and lowest >= len(best):
+        finished = True  # no rival can do with fewer words, though the time of one was up
     if finished:
         return FlipProof(best, True, len(best) if best is not None else 0)
     return FlipProof(best, False, max(1, min(lowest, len(best) if best is not None else lowest)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 
 from lexical_sae.evaluation.dense_states import dense_states
+from lexical_sae.evaluation.reading import NotPossible
 from lexical_sae.evaluation.scaling import compute_downstream_loss
 from lexical_sae.evaluation.sparse_autoencoder import (
     Kind,
     autoencoder_quality,
     fit_autoencoder,
 )
-from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.evaluation.subject import Subject
 from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
 
 LATENTS = 4  # times the width of the state

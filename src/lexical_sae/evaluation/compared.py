@@ -14,7 +14,9 @@ from lexical_sae.evaluation.perturbation import (
     Floats,
     Game,
     Limits,
+    Removal,
     falling,
+    limits_tried,
     removal,
 )
 from lexical_sae.report.finding import Cell, FindingTable
@@ -27,33 +29,43 @@ SAME = 1e-9  # scores of two explainers that are one
 class Contest:
     """What each explainer reached, text by text; None where it was not asked or nothing is better.
 
-    `first` names the explainer that the others are compared with.
+    `first` names the explainer that the others are compared with; `same_as` the one whose numbers
+    some of them should have, `first` unless given.
     """
 
     first: str
+    same_as: str = ""
     naopc: dict[str, list[float | None]] = field(default_factory=dict)
     comprehensiveness: dict[str, list[float | None]] = field(default_factory=dict)
     sufficiency: dict[str, list[float | None]] = field(default_factory=dict)
     seconds: dict[str, list[float | None]] = field(default_factory=dict)
-    apart: dict[str, float] = field(default_factory=dict)  # largest difference from `first`
+    apart: dict[str, float] = field(default_factory=dict)  # largest difference from `same_as`
     texts: int = 0
 
-    def add(self, game: Game, limits: Limits, scorers: Mapping[str, Scorer]) -> None:
-        """One decision; a scorer that is left out of `scorers` sits this text out."""
+    def add(self, game: Game, limits: Limits | None, scorers: Mapping[str, Scorer]) -> None:
+        """One decision; a scorer that is left out of `scorers` sits this text out.
+
+        Without limits NAOPC is measured between the worst and the best order tried: those of all
+        scorers and their reverses, which cost nothing more.
+        """
         found: dict[str, Floats] = {}
+        curves: dict[str, Removal] = {}
         for name, scorer in scorers.items():
             start = time.perf_counter()
             found[name] = np.asarray(scorer(), dtype=np.float64)
             self._put(self.seconds, name, time.perf_counter() - start)
-            curve = removal(game, falling(found[name]))
-            self._put(self.naopc, name, limits.normalised(curve.aopc))
+            curves[name] = removal(game, falling(found[name]))
+            original = self.same_as or self.first
+            if original in found:
+                difference = float(np.abs(found[name] - found[original]).max(initial=0.0))
+                self.apart[name] = max(self.apart.get(name, 0.0), difference)
+        between = limits if limits is not None else limits_tried(list(curves.values()))
+        for name, curve in curves.items():
+            self._put(self.naopc, name, between.normalised(curve.aopc))
             bins = [curve.comprehensiveness(fraction) for fraction in FRACTIONS]
             self._put(self.comprehensiveness, name, float(np.mean(bins)))
             bins = [curve.sufficiency(fraction) for fraction in FRACTIONS]
             self._put(self.sufficiency, name, float(np.mean(bins)))
-            if self.first in found:
-                difference = float(np.abs(found[name] - found[self.first]).max(initial=0.0))
-                self.apart[name] = max(self.apart.get(name, 0.0), difference)
         self.texts += 1
 
     def _put(self, column: dict[str, list[float | None]], name: str, value: float | None) -> None:
@@ -78,10 +90,11 @@ class Contest:
             values = _known(self.naopc[name])
             estimate = mean_estimate(values)
             own, reference = self.pairs(self.naopc, name)
-            same = name != self.first and self.apart.get(name, 1.0) <= SAME
+            original = self.same_as or self.first
+            same = name != original and self.apart.get(name, 1.0) <= SAME
             rows.append(
                 (
-                    f"{name} (the same numbers)" if same else name,
+                    f"{name} (the same numbers as {original})" if same else name,
                     len(_known(self.seconds[name])),
                     estimate.value,
                     estimate.low,

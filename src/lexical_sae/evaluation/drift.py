@@ -14,14 +14,15 @@ from torch import Tensor
 
 from lexical_sae.attribution.contributions import compute_attribution_tensor, sum_by_row
 from lexical_sae.evaluation.bootstrap import mean_estimate
-from lexical_sae.evaluation.reading import Reading
-from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.evaluation.reading import NotPossible, Reading
+from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.tag_reading import TagReading
 from lexical_sae.model.fingerprint import dictionary_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
 from lexical_sae.report.finding import Cell, Finding, FindingTable
+from lexical_sae.text.alignment import sentence_windows
 from lexical_sae.training.config import RunConfig
 from lexical_sae.training.fit import build_model, plain_texts
 from lexical_sae.training.run import load_data
@@ -126,8 +127,13 @@ def _own_tokens(subject: Subject) -> list[set[int]]:
     data, reading = subject.test, subject.reading
     if not isinstance(reading, TagReading):
         return [set(subject.model.encode([text]).input_ids[0].tolist()) for text in data.texts]
-    sentences = [" ".join(words) for words in data.tokens]
-    each = [set(subject.model.encode([text]).input_ids[0].tolist()) for text in sentences]
+    # in windows, as they are read: a long sentence has more tokens than one pass takes
+    config, each = subject.model.config, [set[int]() for _ in data.tokens]
+    assert subject.model.tokenizer is not None
+    for window in sentence_windows(
+        subject.model.tokenizer, data.tokens, config.max_tokens, config.special_token_ids
+    ):
+        each[window.sentence].update(window.input_ids)
     return [each[place] for place in reading.sentence.tolist()]
 
 

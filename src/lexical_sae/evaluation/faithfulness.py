@@ -47,12 +47,21 @@ def head_game(problem: RowProblem) -> Game:
     return play
 
 
-def contributions(problem: RowProblem) -> Floats:
-    """[n]: what each open word gives the decided label."""
+def contributions(problem: RowProblem, against: int | None = None) -> Floats:
+    """[n]: what each open word gives the decided label, or gives it more than another label."""
     ones = np.ones(problem.words)
     on = (ones @ problem.G + problem.b1 > 0).astype(np.float64)  # [K]
-    found: Floats = problem.G @ (on * problem.W2[problem.winner]) + problem.D[:, problem.winner]
+    weight, direct = problem.W2[problem.winner], problem.D[:, problem.winner]
+    if against is not None:
+        weight, direct = weight - problem.W2[against], direct - problem.D[:, against]
+    found: Floats = problem.G @ (on * weight) + direct
     return found
+
+
+def runner_up(problem: RowProblem) -> int | None:
+    """The label that comes next; None if there is only one."""
+    logits, rivals = problem.logits(np.ones(problem.words)), problem.rivals()
+    return max(rivals, key=lambda c: float(logits[c])) if rivals else None
 
 
 def problems_of(reading: Reading) -> Iterator[tuple[int, RowProblem]]:
@@ -130,7 +139,7 @@ def measure_faithfulness(
     if empty:
         notes.append(f"{empty:,} of them open no word and are left out")
     if not found:
-        why = "no text opens a word"
+        why = "no decision that is taken apart opens a word"
         names = ("comprehensiveness", "sufficiency", "naopc", "naopc_reversed", "flip_rate_at_10")
         return Finding({name: Estimate(None, why=why) for name in names}, notes=tuple(notes))
     exact = sum(one.limits.exact for one in found)

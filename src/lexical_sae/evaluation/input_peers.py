@@ -58,6 +58,10 @@ def embedding_gradients(text: MaskedText, *, steps: int = IG_STEPS) -> Floats:
         found: Tensor = model(ids, attention, task="classification").logits
         return found
 
+    with torch.no_grad(), in_mode(model, training=False):
+        state = model(text.ids[None], text.attention[None], task="classification")
+    if hasattr(state, "open_words") and not len(state.open_words):
+        return np.zeros(len(text.ids))  # no word is open: the logits depend on nothing
     baseline = text.ids.clone()
     for word in text.words:  # special tokens stay what they are
         baseline[list(word.positions)] = text.mask_id

@@ -6,7 +6,8 @@ import torch
 
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.layers import find_layers, layer_parts
-from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.evaluation.reading import NotPossible
+from lexical_sae.evaluation.subject import Subject
 from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
 
 TEXTS, BATCH = 200, 32

@@ -68,6 +68,14 @@ def shap_scores(game: Game, n: int, *, samples: int = SHAP_SAMPLES, seed: int = 
     return np.asarray(found, dtype=np.float64).reshape(-1)[:n]
 
 
+def masked_alone(game: Game, n: int) -> Floats:
+    """What the probability loses without each feature alone (occlusion)."""
+    masks: Masks = np.concatenate([np.ones((1, n), dtype=np.bool_), ~np.eye(n, dtype=np.bool_)])
+    found = game(masks)
+    lost: Floats = found[0] - found[1:]
+    return lost
+
+
 def random_scores(n: int, seed: int) -> Floats:
     return np.random.default_rng(seed).random(n)
 

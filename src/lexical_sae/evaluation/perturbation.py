@@ -109,6 +109,12 @@ def limits(game: Game, n: int, *, beam: int = BEAM, exact_features: int = EXACT_
     return Limits(everything - high / n, everything - low / n, exact)
 
 
+def limits_tried(curves: Sequence[Removal]) -> Limits:
+    """The least and the largest AOPC of some orders and of their reverses."""
+    found = [aopc for curve in curves for aopc in (curve.aopc, curve.reversed_aopc)]
+    return Limits(min(found), max(found), exact=False)
+
+
 def _exact_sums(game: Game, n: int) -> tuple[float, float]:
     """The least and the largest Σ f along any way from all features to none, over all subsets."""
     number = np.arange(2**n)

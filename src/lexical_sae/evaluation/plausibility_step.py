@@ -16,7 +16,8 @@ from lexical_sae.evaluation.input_peers import attention_scores
 from lexical_sae.evaluation.peers import random_scores
 from lexical_sae.evaluation.perturbation import Floats
 from lexical_sae.evaluation.plausibility import COLUMNS, Agreement, agreement, token_scores
-from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.evaluation.reading import NotPossible
+from lexical_sae.evaluation.subject import Subject
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 
 TEXTS = 200
@@ -62,6 +63,8 @@ def measure_plausibility(subject: Subject) -> Finding:
         if count >= TEXTS:
             break
         own = masked_text(subject.model, text)
+        if own.n < 2:
+            continue
         scorers: dict[str, Scorer] = {
             OURS: partial(own_words, own),
             "random": partial(random_scores, own.n, subject.seed + count),
@@ -78,7 +81,7 @@ def measure_plausibility(subject: Subject) -> Finding:
             if one is not None:
                 found.setdefault(name, []).append(one)
         subject.advance(1)
-    if not found:
+    if OURS not in found:
         raise NotPossible("No text has marks on some and not all of its words.")
     rows: list[tuple[Cell, ...]] = []
     for name, each in found.items():

@@ -19,6 +19,10 @@ BATCH = 32
 CHUNK_ROWS = 2048  # decisions whose attributions are held at once
 
 
+class NotPossible(ValueError):  # noqa: N818  (no fault: a step that has nothing to work on)
+    """A step cannot be done for this subject; the message says why and what would make it so."""
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
     """N decisions in the order of the texts; for a tagger they are words, in the order read."""
@@ -48,8 +52,9 @@ class Reading:
 
 def spread(rows: int, count: int) -> list[int]:
     """At most `count` of the places 0 … rows − 1, evenly spread."""
-    stride = max(1, rows // max(1, count))
-    return list(range(0, rows, stride))[:count]
+    if rows <= count:
+        return list(range(rows))
+    return [i * rows // count for i in range(count)]
 
 
 def joined(states: Sequence[CircuitState]) -> CircuitState:

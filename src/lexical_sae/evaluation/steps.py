@@ -20,10 +20,11 @@ from lexical_sae.evaluation.faithfulness import measure_faithfulness, problems_o
 from lexical_sae.evaluation.identity import measure_identity
 from lexical_sae.evaluation.layer_step import measure_layers
 from lexical_sae.evaluation.plausibility_step import measure_plausibility
+from lexical_sae.evaluation.reading import NotPossible
 from lexical_sae.evaluation.scaling import compute_ablation_sparsity, probe_losses
 from lexical_sae.evaluation.separation import measure_circuits, measure_separation
 from lexical_sae.evaluation.stability_step import measure_stability
-from lexical_sae.evaluation.subject import NotPossible, Subject
+from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.tag_stability import measure_tag_stability
 from lexical_sae.evaluation.task_step import measure_task
 from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lexical_sae.attribution.circuits import ClassAttributions, collect_class_attributions
-from lexical_sae.evaluation.reading import Reading, read_texts, spread
+from lexical_sae.evaluation.reading import NotPossible, Reading, read_texts, spread
 from lexical_sae.evaluation.tag_reading import read_tagged
 from lexical_sae.text.dataset import TextDataset
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 TRAIN_ROWS = 2000  # texts of the training split, for circuits, probes and autoencoders
 TRAIN_SENTENCES = 500  # of a tagger, where every word is a decision
 TAG_DECISIONS = 500  # that are taken apart word by word
-
-
-class NotPossible(ValueError):  # noqa: N818  (no fault: a step that has nothing to work on)
-    """A step cannot be done for this subject; the message says why and what would make it so."""
 
 
 @dataclass(eq=False)

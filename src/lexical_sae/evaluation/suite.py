@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -9,13 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
+from lexical_sae.evaluation.explainers import missing
 from lexical_sae.evaluation.metrics import METRICS, checked
+from lexical_sae.evaluation.plausibility import COLUMNS
 from lexical_sae.evaluation.steps import STEPS, Step, run_step
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.model.dictionary import json_hash
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.report.finding import Finding
-from lexical_sae.training.environment import environment, write_json
+from lexical_sae.text.dataset import TextDataset
+from lexical_sae.training.environment import environment, plain_values, write_json
 
 SCHEMA = 1
 
@@ -34,16 +40,31 @@ def identity_of(subject: Subject) -> dict[str, Any]:
     return {
         "model": model_hash(subject.model),
         "dictionary": dictionary_hash(subject.model),
-        "data": json_hash(
-            [test.texts, test.labels, test.tokens, test.tags, list(test.label_names)]
-        ),
+        "data": _data_hash(test),
         "dataset": test.name,
         "split": test.split,
         "rows": len(test),
-        "twin": subject.twin is not None,
+        "train": None if subject.train is None else _data_hash(subject.train),
+        "twin": None if subject.twin is None else _weights_hash(subject.twin),
+        "not_installed": list(missing()),
         "peer_texts": subject.peer_texts,
         "seed": subject.seed,
     }
+
+
+def _weights_hash(model: nn.Module) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _data_hash(data: TextDataset) -> str:
+    """Of the rows, and of the human marks that they may have."""
+    marks = [plain_values(data.extra[name]) for name in COLUMNS if name in data.extra]
+    rows = [data.texts, data.labels, data.tokens, data.tags, list(data.label_names)]
+    return json_hash([*rows, marks])
 
 
 def run_suite(
@@ -72,9 +93,9 @@ def run_suite(
             finding, resumed = run_step(step, subject), False
             checked(finding.metrics)
             seconds = time.perf_counter() - start
-            write_json(
-                file, {"identity": identity, "seconds": seconds, "finding": finding.to_dict()}
-            )
+            done = {"identity": identity, "seconds": seconds, "finding": finding.to_dict()}
+            if not any(note.startswith("Not done") for note in finding.notes):
+                write_json(file, done)
         records.append(StepRecord(step, finding, seconds, resumed))
     write_json(folder / "evaluation.json", evaluation(identity, records, subject.seed))
     return records

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lexical_sae.evaluation.reading import BATCH, Reading, joined
+from lexical_sae.evaluation.reading import BATCH, NotPossible, Reading, joined
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.tagging import read_sentences
 
@@ -41,6 +41,8 @@ def read_tagged(
         found = zip(group.sentences, group.logits.tags(), strict=True)
         decoded |= {place: tuple(row) for place, row in found}
         advance(len(group.sentences))
+    if not states:
+        raise NotPossible("No word of these sentences has a token, so there is nothing to measure.")
     return TagReading(
         state=joined(states),
         labels=torch.tensor([tags[s][w] for s, w in places]),

@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
 from lexical_sae.evaluation.bootstrap import mean_estimate, ratio_estimate
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.tag_reading import TagReading
-from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
+from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.text.entity_scores import entity_scores, strict_spans
 from lexical_sae.text.iob import Span
 
 
 def measure_task(subject: Subject) -> Finding:
     reading = subject.reading
-    counts = reading.state.open_words.counts().double().numpy()
-    metrics = {"open_words": mean_estimate(counts, subject.seed)}
     if isinstance(reading, TagReading):
-        return _entities(subject, reading, metrics)
+        return _entities(subject, reading)
+    counts = reading.state.open_words.counts().double().numpy()
     right = (reading.state.predicted == reading.labels).double().numpy()
     return Finding(
-        metrics={"accuracy": mean_estimate(right, subject.seed), **metrics},
+        metrics={
+            "accuracy": mean_estimate(right, subject.seed),
+            "open_words": mean_estimate(counts, subject.seed),
+        },
         notes=(f"{reading.rows:,} texts of the {subject.test.split} split",),
     )
 
 
-def _entities(subject: Subject, reading: TagReading, metrics: dict[str, Estimate]) -> Finding:
+def _entities(subject: Subject, reading: TagReading) -> Finding:
     """Strict: an entity counts if its span and its type are right."""
     names = subject.model.config.labels
     gold = [[names[tag] for tag in tags] for tags in subject.test.tags]
@@ -37,8 +40,15 @@ def _entities(subject: Subject, reading: TagReading, metrics: dict[str, Estimate
     correct = np.array([float(len(wanted & found)) for wanted, found in spans])
     wanted, found = (np.array([float(len(pair[i])) for pair in spans]) for i in (0, 1))
     right = np.array(
-        [float(a == b) for x, y in zip(gold, given, strict=True) for a, b in zip(x, y, strict=True)]
+        [
+            float(sum(a == b for a, b in zip(x, y, strict=True)))
+            for x, y in zip(gold, given, strict=True)
+        ]
     )
+    words = np.array([float(len(tags)) for tags in gold])
+    read = torch.bincount(reading.sentence, minlength=len(gold)).double().numpy()
+    counts = reading.state.open_words.counts().double()
+    opened = torch.zeros(len(gold), dtype=torch.float64).index_add(0, reading.sentence, counts)
     rows: list[tuple[Cell, ...]] = [
         (kind, score.support, 100 * score.precision, 100 * score.recall, 100 * score.f1)
         for kind, score in scores.types.items()
@@ -46,12 +56,12 @@ def _entities(subject: Subject, reading: TagReading, metrics: dict[str, Estimate
     columns = ("type", "entities", "precision, %", "recall, %", "F1, %")
     return Finding(
         metrics={
-            # over resampled sentences: entities of one sentence stand and fall together
+            # over resampled sentences: what is in one sentence stands and falls together
             "entity_f1": ratio_estimate(2 * correct, wanted + found, subject.seed),
             "entity_precision": ratio_estimate(correct, found, subject.seed),
             "entity_recall": ratio_estimate(correct, wanted, subject.seed),
-            "token_accuracy": mean_estimate(right, subject.seed),
-            **metrics,
+            "token_accuracy": ratio_estimate(right, words, subject.seed),
+            "open_words": ratio_estimate(opened.numpy(), read, subject.seed),
         },
         tables=(FindingTable("Entities of each type", columns, tuple(rows)),),
         worst=_worst(subject.test.tokens, spans),
