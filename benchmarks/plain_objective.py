@@ -84,8 +84,7 @@ class PlainObjective(Objective):
         settings = self.settings
         forms = [
             settings.completeness is None or settings.completeness.form == "kl",
-            settings.separation is None or settings.separation.form == "contrastive",
-            settings.separation is None or not settings.separation.learn_margin,
+            settings.separation is None or settings.separation.form == "cosine",
             settings.sparsity is None or settings.sparsity.form == "target_l1",
         ]
         unknown = sorted(set(self.terms) - set(self.KNOWN))
@@ -109,7 +108,7 @@ class PlainObjective(Objective):
             full = state.logits.detach().log_softmax(-1)
             values["completeness"] = F.kl_div(masked, full, reduction="batchmean", log_target=True)
         if settings.separation is not None:
-            values["separation"] = self._separation(size, predicted, settings.separation.margin)
+            values["separation"] = self._separation(size, predicted)
             self._move_centroids(size.detach(), predicted)
         if settings.sparsity is not None:
             live = float((s > 0).sum(-1).double().mean())
@@ -130,26 +129,29 @@ class PlainObjective(Objective):
 
     @torch.no_grad()
     def _move_centroids(self, size: Tensor, predicted: Tensor) -> None:
-        """Dense class means [C, V], then the running mean; a class's first batch is copied."""
+        """The running mean of each class's mean; a class's first batch is copied."""
         assert self.centroids is not None
         mean, seen = self.centroids.mean, self.centroids.seen
-        member = F.one_hot(predicted, len(seen)).to(size.dtype) * (size.sum(-1) > 0)[:, None]
-        number = member.sum(0)  # [C]
-        live = (member.T @ size) / number.clamp(min=1)[:, None]  # [C, V]
+        live, number = _class_means(size, predicted, len(seen))
         keep = torch.where(seen, self.centroids.decay, 0.0).masked_fill(number == 0, 1.0)
         mean.mul_(keep[:, None]).add_((1 - keep)[:, None] * live)
         seen.logical_or_(number > 0)
 
-    def _separation(self, size: Tensor, predicted: Tensor, margin: float) -> Tensor:
+    def _separation(self, size: Tensor, predicted: Tensor) -> Tensor:
+        """Mean cosine of a class in the batch and every other class's centroid."""
         assert self.centroids is not None
         seen = self.centroids.seen
-        cosine = _unit(size) @ _unit(self.centroids.mean).T  # [B, C]
-        own = F.one_hot(predicted, len(seen)).bool()
-        rival = seen & ~own
-        gap = cosine.masked_fill(~rival, -1.0).amax(-1) - cosine[own]  # [B]
-        counted = (size.sum(-1) > 0) & seen[predicted] & rival.any(-1)
-        hinge = torch.where(counted, torch.relu(gap + margin), 0.0)
-        return hinge.sum() / counted.sum().clamp(min=1)
+        live, number = _class_means(size, predicted, len(seen))
+        cosine = _unit(live) @ _unit(self.centroids.mean).T  # [C, C]
+        pair = ((number > 0) & seen)[:, None] & seen & ~torch.eye(len(seen), dtype=torch.bool)
+        return torch.where(pair, cosine, 0.0).sum() / pair.sum().clamp(min=1)
+
+
+def _class_means(size: Tensor, predicted: Tensor, classes: int) -> tuple[Tensor, Tensor]:
+    """Mean |A| of each class [C, V] over the texts that have any, and their number [C]."""
+    member = F.one_hot(predicted, classes).to(size.dtype) * (size.detach().sum(-1) > 0)[:, None]
+    number = member.sum(0)
+    return (member.T @ size) / number.clamp(min=1)[:, None], number
 
 
 def soft_mask(size: Tensor, s: Tensor, fraction: float, temperature: float) -> Tensor:

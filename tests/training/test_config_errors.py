@@ -128,7 +128,10 @@ def test_a_dataset_is_needed_and_a_mapping_too() -> None:
             "expected weight_average: null",
         ),
         ({"separation": {"form": "cosine", "learn_margin": True}}, "cosine form has no margin"),
-        ({"separation": {"margin": 0, "learn_margin": True}}, "a margin above 0"),
+        (
+            {"separation": {"form": "contrastive", "margin": 0, "learn_margin": True}},
+            "a margin above 0",
+        ),
         ({"model": {"head": "linear", "hidden_bias": True}}, "linear head has no hidden layer"),
         ({"completeness": {}, "circuit_fraction": 1}, "a fraction below 1"),
         ({"target_accuracy": 0.9, "constraint": False}, "nothing would hold it"),
