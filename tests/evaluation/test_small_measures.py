@@ -164,7 +164,7 @@ def test_a_contest_compares_on_the_texts_of_both_and_names_what_is_the_same() ->
     assert rows["reversed"][1] == 10
     assert rows["reversed"][2] == pytest.approx(0.0)
     assert rows["reversed"][5] < 0.01
-    assert contest.ahead() == ()
+    assert contest.ahead() == {}
 
 
 def test_without_limits_the_orders_tried_are_the_limits() -> None:

@@ -112,14 +112,14 @@ class Contest:
         )
         return FindingTable(title, columns, tuple(rows))
 
-    def ahead(self) -> tuple[str, ...]:
-        """Explainers whose mean NAOPC is above that of the first on the texts of both."""
-        found = []
+    def ahead(self) -> dict[str, float]:
+        """Explainers whose mean NAOPC is above that of the first on the texts of both, with p."""
+        found = {}
         for name in self.naopc:
             own, reference = self.pairs(self.naopc, name)
             if len(own) and own.mean() > reference.mean() + SAME:
-                found.append(name)
-        return tuple(found)
+                found[name] = paired_p_value(own, reference)
+        return found
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

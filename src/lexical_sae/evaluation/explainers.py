@@ -169,8 +169,8 @@ def _finding(contest: Contest, title: str, note: str, why: str) -> Finding:
     if ahead:
         reason = f" {why}" if why and {"LIME", "SHAP"} & set(ahead) else ""
         notes.append(
-            f"Ahead of {contest.first} in mean NAOPC on the texts of both: {', '.join(ahead)}."
-            f"{reason}"
+            f"Ahead of {contest.first} in mean NAOPC on the texts of both: "
+            f"{', '.join(f'{name} (p {p:.2g})' for name, p in ahead.items())}.{reason}"
         )
     elif contest.texts:
         notes.append(f"None is ahead of {contest.first} in mean NAOPC on the texts of both.")
