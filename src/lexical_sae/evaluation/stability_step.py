@@ -9,10 +9,11 @@ import numpy as np
 
 from lexical_sae.attribution.explain import explain, explain_many
 from lexical_sae.evaluation.bootstrap import mean_estimate
-from lexical_sae.evaluation.explainers import own_words
+from lexical_sae.evaluation.explainers import input_texts, own_words
 from lexical_sae.evaluation.input_game import MaskedText, masked_text
 from lexical_sae.evaluation.peers import lime_scores
 from lexical_sae.evaluation.perturbation import Floats
+from lexical_sae.evaluation.reading import spread
 from lexical_sae.evaluation.stability import Movement, movement, with_other_case, with_synonym
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
@@ -29,11 +30,13 @@ def measure_stability(subject: Subject) -> Finding:
     changes = {"another case": with_other_case, "a synonym": with_synonym}
     ours: dict[str, list[Movement]] = {name: [] for name in changes}
     theirs: dict[str, list[Movement]] = {name: [] for name in ("nothing but its seed", *changes)}
-    for place in subject.some_texts(subject.peer_texts):
+    places = subject.some_texts(subject.peer_texts)
+    sampled = {places[i] for i in spread(len(places), input_texts(subject))} if lime else set()
+    for place in places:
         text = subject.test.texts[place]
         before = masked_text(subject.model, text)
         scores = own_words(before)
-        of_lime = _lime(before, 0) if lime else None
+        of_lime = _lime(before, 0) if place in sampled else None
         if of_lime is not None:
             _add(theirs["nothing but its seed"], of_lime, _lime(before, 1))
         for name, change in changes.items():
