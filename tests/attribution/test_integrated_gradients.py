@@ -52,7 +52,7 @@ def test_the_closed_form_equals_many_steps(words: int, width: int, seed: int) ->
 
 
 def test_captum_agrees() -> None:
-    captum = pytest.importorskip("captum.attr", reason="captum is in the bench extra")
+    captum = pytest.importorskip("captum.attr", reason="captum is in the explainers extra")
     state = double(make_state(9, 2, 6, kind="mlp", hidden_bias=True, seed=5))
     s = state.open_words.to_dense().detach()
     peer = captum.IntegratedGradients(lambda x: dense_head(state, x))

@@ -16,7 +16,7 @@ from tests.certify.problems import row_problem, smallest_flips, states
 def test_ranges_and_margins_hold_for_every_removal(state: CircuitState) -> None:
     problem = row_problem(state, 0)
     low, high = unit_ranges(problem)
-    margins = {rival: least_margins(problem, rival) for rival in problem.rivals()}
+    margins = {c: least_margins(problem, c, (low, high)) for c in problem.rivals()}
     spare = 1e-9 * problem.size
     for kept in itertools.product([0.0, 1.0], repeat=problem.words):
         x = np.array(kept)
@@ -32,7 +32,7 @@ def test_ranges_and_margins_hold_for_every_removal(state: CircuitState) -> None:
 @given(states(most=7))
 def test_fewer_words_than_needed_never_flip(state: CircuitState) -> None:
     problem = row_problem(state, 0)
-    least = min(words_needed(problem, rival) for rival in problem.rivals())
+    least = min(words_needed(problem).values())
     smallest = smallest_flips(problem, ties=True)
     if smallest is not None:
         assert least <= smallest
@@ -44,7 +44,7 @@ def test_for_a_linear_head_the_bound_is_the_answer() -> None:
     for seed in range(30):
         problem = row_problem(make_state(7, 2, 1, kind="linear", hidden_bias=False, seed=seed), 0)
         smallest = smallest_flips(problem, ties=True)
-        least = words_needed(problem, 1 - problem.winner)
+        least = words_needed(problem)[1 - problem.winner]
         assert least == (smallest if smallest is not None else problem.words + 1)
 
 
@@ -56,7 +56,7 @@ def test_what_the_bound_rules_out_is_called_impossible() -> None:
     for seed in range(400):
         state = make_state(6, 4, 4, kind="mlp", hidden_bias=True, seed=seed)
         problem = row_problem(state, 0)
-        least = min(words_needed(problem, rival) for rival in problem.rivals())
+        least = min(words_needed(problem).values())
         found = flip_set(problem)
         assert found.at_least <= problem.words
         if least > problem.words:

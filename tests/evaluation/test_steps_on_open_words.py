@@ -18,7 +18,12 @@ from lexical_sae.evaluation.completeness import (
     cohen_kappa,
     measure_completeness,
 )
-from lexical_sae.evaluation.faithfulness import contributions, measure_faithfulness, remove_each
+from lexical_sae.evaluation.faithfulness import (
+    contributions,
+    limits_of,
+    measure_faithfulness,
+    remove_each,
+)
 from lexical_sae.evaluation.identity import measure_identity
 from lexical_sae.evaluation.metrics import checked
 from lexical_sae.evaluation.reading import Reading, read_texts
@@ -157,7 +162,7 @@ def test_faithfulness_by_hand(reading: Reading) -> None:
         change = float(without.logits[0, problem.winner] - state.logits[0, problem.winner])
         assert each.realised[j] == pytest.approx(change, abs=1e-5)
         assert each.predicted[j] == pytest.approx(-plain[j], abs=1e-6)
-    found = measure_faithfulness(reading)
+    found = measure_faithfulness(reading, limits_of(reading))
     checked(found.metrics)
     assert found.metrics["naopc"].value > found.metrics["naopc_reversed"].value
     assert len(found.worst) == 5
@@ -165,6 +170,7 @@ def test_faithfulness_by_hand(reading: Reading) -> None:
 
 def test_in_a_linear_head_a_removal_is_its_contribution() -> None:
     linear = tiny_model("bert", head="linear")
-    found = measure_faithfulness(read_texts(linear, SOME, [0] * len(SOME)))
+    read = read_texts(linear, SOME, [0] * len(SOME))
+    found = measure_faithfulness(read, limits_of(read))
     assert found.metrics["removal_error"].value == pytest.approx(0.0, abs=1e-12)
     assert found.metrics["units_flipped"].value == 0

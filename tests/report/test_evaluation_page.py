@@ -25,7 +25,13 @@ def evaluation(**changes: Any) -> dict[str, Any]:
     metric = {"low": 0, "high": 1, "better": "higher", "best": 1}
     return {
         "schema": 1,
-        "identity": {"dataset": "tiny", "split": "test", "rows": 1200, "model": "ab" * 32},
+        "identity": {
+            "dataset": "tiny",
+            "split": "test",
+            "rows": 1200,
+            "unit": "texts",
+            "model": "ab" * 32,
+        },
         "failed": [],
         "steps": {"task": step},
         "metrics": {

@@ -57,7 +57,8 @@ def flip_set(
     if not problem.words or bounds.least > problem.slack:
         return FlipSet(None, None, optimal=False, impossible=True, at_least=0)
     found = greedy_flip(problem)
-    least = max(1, min(words_needed(problem, rival) for rival in problem.rivals()))
+    needed = words_needed(problem)
+    least = min(needed.values())
     if least > problem.words:
         return FlipSet(None, None, optimal=False, impossible=True, at_least=0)
     if found is not None and len(found) == least:
@@ -66,7 +67,7 @@ def flip_set(
         return _flip(problem, found, optimal=False, at_least=least)
     from lexical_sae.certify.flip_proof import prove_flip
 
-    proof = prove_flip(problem, found, time_limit)
+    proof = prove_flip(problem, found, needed, time_limit)
     if proof.removed is None and proof.finished:
         return FlipSet(None, None, optimal=False, impossible=True, at_least=0)
     return _flip(problem, proof.removed, optimal=proof.finished, at_least=proof.at_least)

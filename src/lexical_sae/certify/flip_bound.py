@@ -24,9 +24,10 @@ def _largest_sums(pulls: Floats) -> Floats:
     return np.concatenate([np.zeros((1, pulls.shape[1])), np.cumsum(falling, axis=0)])
 
 
-def least_margins(problem: RowProblem, rival: int) -> Floats:
-    """[n + 1]: numbers that the margin over `rival` never falls below when at most k words go."""
-    low, high = unit_ranges(problem)
+def least_margins(problem: RowProblem, rival: int, ranges: tuple[Floats, Floats]) -> Floats:
+    """[n + 1]: numbers that the margin over `rival` never falls below when at most k words go;
+    `ranges` are those of `unit_ranges`."""
+    low, high = ranges
     full = low[0]  # nothing is removed
     d = problem.W2[problem.winner] - problem.W2[rival]  # [K]
     e = problem.D[:, problem.winner] - problem.D[:, rival]  # [n]
@@ -48,7 +49,11 @@ def least_margins(problem: RowProblem, rival: int) -> Floats:
     return best
 
 
-def words_needed(problem: RowProblem, rival: int) -> int:
-    """No removal of fewer words can even bring `rival` to a tie; n + 1 if no removal can."""
-    possible = np.flatnonzero(least_margins(problem, rival) <= 1.5 * problem.slack)
-    return int(possible[0]) if len(possible) else problem.words + 1
+def words_needed(problem: RowProblem) -> dict[int, int]:
+    """For every rival: no removal of fewer words can even bring it to a tie; n + 1 if none can."""
+    ranges = unit_ranges(problem)
+    needed = {}
+    for rival in problem.rivals():
+        possible = np.flatnonzero(least_margins(problem, rival, ranges) <= 1.5 * problem.slack)
+        needed[rival] = max(1, int(possible[0])) if len(possible) else problem.words + 1
+    return needed

@@ -10,13 +10,14 @@ divided between the rivals that are left.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lexical_sae.certify.flip import flips
-from lexical_sae.certify.flip_bound import unit_ranges, words_needed
+from lexical_sae.certify.flip_bound import unit_ranges
 from lexical_sae.certify.row_problem import RowProblem
 
 
@@ -29,8 +30,11 @@ class FlipProof:
     at_least: int
 
 
-def prove_flip(problem: RowProblem, start: list[int] | None, time_limit: float) -> FlipProof:
-    """Improve on `start` for every rival until the time is up."""
+def prove_flip(
+    problem: RowProblem, start: list[int] | None, needed: Mapping[int, int], time_limit: float
+) -> FlipProof:
+    """Improve on `start` for every rival until the time is up; `needed`: words that each rival
+    needs at the least."""
     try:
         import scipy.optimize  # noqa: F401  (its first import takes seconds that are no one's)
     except ImportError:
@@ -45,7 +49,7 @@ def prove_flip(problem: RowProblem, start: list[int] | None, time_limit: float) 
     for place, rival in enumerate(rivals):
         limit = len(best) - 1 if best is not None else problem.words
         seconds = (deadline - time.monotonic()) / (len(rivals) - place)
-        answer = _smallest(problem, rival, limit, seconds)
+        answer = _smallest(problem, rival, needed[rival], limit, seconds)
         if answer.removed is not None:
             best = answer.removed
         finished = finished and answer.finished
@@ -57,12 +61,11 @@ def prove_flip(problem: RowProblem, start: list[int] | None, time_limit: float) 
     return FlipProof(best, False, max(1, min(lowest, len(best) if best is not None else lowest)))
 
 
-def _smallest(problem: RowProblem, rival: int, limit: int, seconds: float) -> FlipProof:
-    """The smallest set of at most `limit` words after whose removal `rival` beats the winner."""
+def _smallest(problem: RowProblem, rival: int, least: int, limit: int, seconds: float) -> FlipProof:
+    """The smallest set of `least` to `limit` words after whose removal `rival` beats the winner."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    least = max(1, words_needed(problem, rival))
     if least > limit:
         return FlipProof(None, True, limit + 1)
     if seconds <= 0:

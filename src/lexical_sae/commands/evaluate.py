@@ -66,6 +66,8 @@ def evaluate(
         _measure(model, data, str(name), split, json)
         return
     check_task(model, data)
+    if against is not None and model.config.task == "tagging":
+        raise ValueError("--against is for classifiers; this model tags words.")
     train = splits.get("train") if split != "train" else None
     folder = output if output is not None else run / "evaluation"
     subject = Subject(

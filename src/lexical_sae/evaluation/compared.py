@@ -55,9 +55,8 @@ class Contest:
             found[name] = np.asarray(scorer(), dtype=np.float64)
             self._put(self.seconds, name, time.perf_counter() - start)
             curves[name] = removal(game, falling(found[name]))
-            original = self.same_as or self.first
-            if original in found:
-                difference = float(np.abs(found[name] - found[original]).max(initial=0.0))
+            if self.original in found:
+                difference = float(np.abs(found[name] - found[self.original]).max(initial=0.0))
                 self.apart[name] = max(self.apart.get(name, 0.0), difference)
         between = limits if limits is not None else limits_tried(list(curves.values()))
         for name, curve in curves.items():
@@ -67,6 +66,10 @@ class Contest:
             bins = [curve.sufficiency(fraction) for fraction in FRACTIONS]
             self._put(self.sufficiency, name, float(np.mean(bins)))
         self.texts += 1
+
+    @property
+    def original(self) -> str:
+        return self.same_as or self.first
 
     def _put(self, column: dict[str, list[float | None]], name: str, value: float | None) -> None:
         values = column.setdefault(name, [])
@@ -90,11 +93,10 @@ class Contest:
             values = _known(self.naopc[name])
             estimate = mean_estimate(values)
             own, reference = self.pairs(self.naopc, name)
-            original = self.same_as or self.first
-            same = name != original and self.apart.get(name, 1.0) <= SAME
+            same = name != self.original and self.apart.get(name, 1.0) <= SAME
             rows.append(
                 (
-                    f"{name} (the same numbers as {original})" if same else name,
+                    f"{name} (the same numbers as {self.original})" if same else name,
                     len(_known(self.seconds[name])),
                     estimate.value,
                     estimate.low,

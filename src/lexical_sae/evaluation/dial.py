@@ -57,5 +57,5 @@ def measure_dial(subject: Subject) -> Finding:
         curves=(
             Curve("The sparsity dial", "open words", "accuracy, %", {"accuracy": tuple(points)}),
         ),
-        notes=(f"{len(some):,} texts; nothing is trained again",),
+        notes=(f"{len(some):,} {subject.unit}; nothing is trained again",),
     )

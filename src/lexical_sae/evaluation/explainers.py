@@ -29,7 +29,7 @@ from lexical_sae.evaluation.peers import (
     saliency,
     shap_scores,
 )
-from lexical_sae.evaluation.perturbation import Floats, limits
+from lexical_sae.evaluation.perturbation import Floats
 from lexical_sae.evaluation.reading import spread
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.model.mode import in_mode
@@ -80,7 +80,7 @@ def compare_at_open_words(subject: Subject) -> Finding:
                     "SHAP": partial(shap_scores, game, problem.words, seed=subject.seed),
                 }
             )
-        contest.add(game, limits(game, problem.words), scorers)
+        contest.add(game, subject.limits[place], scorers)
         subject.advance(1)
     title = "Explainers at the open words of the same head"
     return _finding(contest, title, "; the slow explainers on fewer", WHY_AT_OPEN_WORDS)
@@ -135,6 +135,15 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name, package in PACKAGES.items() if find_spec(package) is None)
 
 
+def missing_note() -> tuple[str, ...]:
+    if not missing():
+        return ()
+    return (
+        f"Not installed, so not compared: {', '.join(missing())}; run pip install "
+        '"lexical-sae[explainers]".',
+    )
+
+
 def _attention_at(subject: Subject, place: int, positions: Any) -> Floats:
     """[n]: the attention that the positions of a text receive which opened its words."""
     text = masked_text(subject.model, subject.test.texts[place])
@@ -174,9 +183,4 @@ def _finding(contest: Contest, title: str, note: str, why: str) -> Finding:
         )
     elif contest.texts:
         notes.append(f"None is ahead of {contest.first} in mean NAOPC on the texts of both.")
-    if missing():
-        notes.append(
-            f"Not installed, so not compared: {', '.join(missing())}; run pip install "
-            '"lexical-sae[explainers]".'
-        )
-    return Finding(tables=(contest.table(title),), notes=tuple(notes))
+    return Finding(tables=(contest.table(title),), notes=(*notes, *missing_note()))

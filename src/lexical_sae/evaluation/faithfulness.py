@@ -6,7 +6,7 @@ retrained and no text is touched, so the curves are those of the model itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,8 +107,19 @@ class TextFaithfulness:
     removed: WordRemoval
 
 
+def limits_of(
+    reading: Reading, advance: Callable[[int], None] = lambda rows: None
+) -> dict[int, Limits]:
+    """The limits of AOPC of every decision with an open word, by its place."""
+    found = {}
+    for place, problem in problems_of(reading):
+        found[place] = limits(head_game(problem), problem.words)
+        advance(1)
+    return found
+
+
 def faithfulness_of(
-    problem: RowProblem, place: int, fractions: Sequence[float] = FRACTIONS
+    problem: RowProblem, place: int, between: Limits, fractions: Sequence[float] = FRACTIONS
 ) -> TextFaithfulness:
     game, order = head_game(problem), falling(contributions(problem))
     n = problem.words
@@ -118,22 +129,21 @@ def faithfulness_of(
         left[order[: top_count(n, fraction)]] = 0.0
         flips.append(int(problem.logits(left).argmax()) != problem.winner)
     return TextFaithfulness(
-        place, removal(game, order), limits(game, n), tuple(flips), remove_each(problem)
+        place, removal(game, order), between, tuple(flips), remove_each(problem)
     )
 
 
 def measure_faithfulness(
     reading: Reading,
+    between: Mapping[int, Limits],
     fractions: tuple[float, ...] = FRACTIONS,
-    advance: Callable[[int], None] = lambda rows: None,
     seed: int = 0,
 ) -> Finding:
     """ERASER's measures, NAOPC and removability at the open words, over all decisions that have
-    any."""
+    any; `between` are their limits."""
     found: list[TextFaithfulness] = []
     for place, problem in problems_of(reading):
-        found.append(faithfulness_of(problem, place, fractions))
-        advance(1)
+        found.append(faithfulness_of(problem, place, between[place], fractions))
     empty = reading.rows - len(found)
     notes = [f"{reading.rows:,} decisions"]
     if empty:

@@ -10,13 +10,19 @@ from numpy.typing import NDArray
 
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.compared import Scorer
-from lexical_sae.evaluation.explainers import OURS, input_explainers, input_texts, own_words
+from lexical_sae.evaluation.explainers import (
+    OURS,
+    input_explainers,
+    input_texts,
+    missing_note,
+    own_words,
+)
 from lexical_sae.evaluation.input_game import MaskedText, masked_text, word_scores
 from lexical_sae.evaluation.input_peers import attention_scores
 from lexical_sae.evaluation.peers import random_scores
 from lexical_sae.evaluation.perturbation import Floats
 from lexical_sae.evaluation.plausibility import COLUMNS, Agreement, agreement, token_scores
-from lexical_sae.evaluation.reading import NotPossible
+from lexical_sae.evaluation.reading import NotPossible, spread
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 
@@ -47,8 +53,8 @@ def marked_texts(
             f"{' or '.join(COLUMNS)}); eraser_movies and hatexplain do."
         )
     for text, tokens, marks in zip(subject.test.texts, extra["tokens"], extra[column], strict=True):
-        if marks is None or not len(marks) or len(marks) != len(tokens):
-            continue
+        if marks is None or len(marks) != len(tokens) or len(set(map(bool, marks))) < 2:
+            continue  # all or nothing marked says nothing about which words
         spans = token_spans(text, list(tokens))
         if spans is not None:
             yield text, spans, np.asarray(marks, dtype=np.float64) > 0
@@ -58,10 +64,10 @@ def measure_plausibility(subject: Subject) -> Finding:
     """Area under precision and recall and F1 of our words, of chance, and of other explainers of
     this model and, if it is given, of the dense twin; LIME, SHAP and captum on fewer texts."""
     found: dict[str, list[Agreement]] = {}
-    slow = input_texts(subject)
-    for count, (text, spans, marked) in enumerate(marked_texts(subject)):
-        if count >= TEXTS:
-            break
+    texts = list(marked_texts(subject))
+    texts = [texts[i] for i in spread(len(texts), TEXTS)]
+    slow = set(spread(len(texts), input_texts(subject)))
+    for count, (text, spans, marked) in enumerate(texts):
         own = masked_text(subject.model, text)
         if own.n < 2:
             continue
@@ -69,11 +75,13 @@ def measure_plausibility(subject: Subject) -> Finding:
             OURS: partial(own_words, own),
             "random": partial(random_scores, own.n, subject.seed + count),
         }
-        scorers |= _explainers(own, "", count < slow, subject.seed)
+        if count in slow and len(slow) < len(texts):
+            scorers[f"{OURS}, on the texts of the slow"] = scorers[OURS]
+        scorers |= _explainers(own, "", count in slow, subject.seed)
         games = dict.fromkeys(scorers, own)
         if subject.twin is not None:
             other = masked_text(subject.twin, text)
-            of_twin = _explainers(other, " of the dense twin", count < slow, subject.seed)
+            of_twin = _explainers(other, " of the dense twin", count in slow, subject.seed)
             games |= dict.fromkeys(of_twin, other)
             scorers |= of_twin
         for name, scorer in scorers.items():
@@ -92,6 +100,7 @@ def measure_plausibility(subject: Subject) -> Finding:
     return Finding(
         metrics={"plausibility_auprc": mean_estimate([one.auprc for one in found[OURS]])},
         tables=(FindingTable("Words that people marked", columns, tuple(rows)),),
+        notes=missing_note(),
     )
 
 

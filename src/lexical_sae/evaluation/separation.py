@@ -106,7 +106,12 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _missing(circuits: Sequence[ClassCircuit], names: Sequence[str]) -> tuple[str, ...]:
-    empty = [names[circuit.class_index] for circuit in circuits if not circuit.coordinates]
-    if not empty:
-        return ()
-    return (f"No text is given {', '.join(empty[:10])}, so these classes have no circuit.",)
+    empty = [circuit for circuit in circuits if not circuit.coordinates]
+    never = [names[circuit.class_index] for circuit in empty if not circuit.rows]
+    closed = [names[circuit.class_index] for circuit in empty if circuit.rows]
+    notes = []
+    if never:
+        notes.append(f"Nothing is given {', '.join(never[:10])}, so there is no circuit for it.")
+    if closed:
+        notes.append(f"No word counts for {', '.join(closed[:10])}, so there is no circuit for it.")
+    return tuple(notes)

@@ -55,7 +55,7 @@ def circuits(subject: Subject) -> Finding:
         subject.model.config.labels,
         subject.model.dictionary.words,
     )
-    note = f"from {subject.train_reading.rows:,} texts of the training split"
+    note = f"from {len(subject.train_sample):,} {subject.unit} of the training split"
     return replace(shown, notes=(note, *shown.notes))
 
 
@@ -70,7 +70,7 @@ def separation(subject: Subject) -> Finding:
 
 
 def faithfulness(subject: Subject) -> Finding:
-    return measure_faithfulness(subject.taken_apart, advance=subject.advance, seed=subject.seed)
+    return measure_faithfulness(subject.taken_apart, subject.limits, seed=subject.seed)
 
 
 def explainers_at_input(subject: Subject) -> Finding:
@@ -79,7 +79,8 @@ def explainers_at_input(subject: Subject) -> Finding:
         note = "no dense twin was given (--against RUN), so its explainers are not compared"
         return replace(own, notes=(*own.notes, note))
     other = compare_at_input(subject, subject.twin, "Explainers of the dense twin at the input")
-    return replace(own, tables=(*own.tables, *other.tables), notes=(*own.notes, *other.notes))
+    said = (f"Of the dense twin: {note}" for note in other.notes)
+    return replace(own, tables=(*own.tables, *other.tables), notes=(*own.notes, *said))
 
 
 def scaling(subject: Subject) -> Finding:

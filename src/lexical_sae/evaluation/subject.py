@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lexical_sae.attribution.circuits import ClassAttributions, collect_class_attributions
+from lexical_sae.evaluation.faithfulness import limits_of
+from lexical_sae.evaluation.perturbation import Limits
 from lexical_sae.evaluation.reading import NotPossible, Reading, read_texts, spread
 from lexical_sae.evaluation.tag_reading import read_tagged
 from lexical_sae.text.dataset import TextDataset
@@ -49,6 +51,11 @@ class Subject:
     def tagging(self) -> bool:
         return self.model.config.task == "tagging"
 
+    @property
+    def unit(self) -> str:
+        """What the rows of a split are."""
+        return "sentences" if self.tagging else "texts"
+
     @cached_property
     def taken_apart(self) -> Reading:
         """The decisions whose words are removed one by one: all texts; of a tagger some of the
@@ -80,6 +87,11 @@ class Subject:
     def train_attributions(self) -> ClassAttributions:
         """Mean |A| of every word for every class, over the texts that are given that class."""
         return collect_class_attributions(state for state, _ in self.train_reading.chunks())
+
+    @cached_property
+    def limits(self) -> dict[int, Limits]:
+        """Of AOPC, for the decisions that are taken apart: two steps measure between them."""
+        return limits_of(self.taken_apart, self.advance)
 
     def some_texts(self, count: int) -> list[int]:
         """Places of `count` test texts, spread evenly."""

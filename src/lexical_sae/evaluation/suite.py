@@ -44,6 +44,7 @@ def identity_of(subject: Subject) -> dict[str, Any]:
         "dataset": test.name,
         "split": test.split,
         "rows": len(test),
+        "unit": subject.unit,
         "train": None if subject.train is None else _data_hash(subject.train),
         "twin": None if subject.twin is None else _weights_hash(subject.twin),
         "not_installed": list(missing()),

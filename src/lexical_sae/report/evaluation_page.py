@@ -29,7 +29,9 @@ def evaluation_page(evaluation: Mapping[str, Any], title: str = "Is the explanat
             ),
         )
     )
-    lead = f"{identity['dataset']}, {identity['split']} split, {identity['rows']:,} texts"
+    lead = (
+        f"{identity['dataset']}, {identity['split']} split, {identity['rows']:,} {identity['unit']}"
+    )
     return page(title, lead, articles)
 
 

@@ -19,7 +19,7 @@ LIMITS = (
 
 
 def model_card(evaluation: Mapping[str, Any], model: Mapping[str, Any]) -> str:
-    """Markdown with the hub's header; `model` has name, labels, backbone, task, recipe."""
+    """Markdown with the hub's header; `model` has name, labels, backbone, recipe."""
     identity = evaluation["identity"]
     found = {
         name: estimate
@@ -69,7 +69,7 @@ def model_card(evaluation: Mapping[str, Any], model: Mapping[str, Any]) -> str:
         "```",
         "",
         f"## Measured on {identity['dataset']}, {identity['split']} split, {identity['rows']:,} "
-        "texts",
+        f"{identity['unit']}",
         "",
         *(f"- {line}" for line in summary(evaluation)),
         "",
