@@ -31,6 +31,7 @@ from lexical_sae.training.batching import IGNORED
 from lexical_sae.training.config import RunConfig, parse_assignments, resolve_config
 from lexical_sae.training.decisions import decide
 from lexical_sae.training.fit import build_model
+from lexical_sae.training.guide import build_guide, watching
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.optimizers import build_optimizer, parameter_groups
 from lexical_sae.training.preparation import prepare_model
@@ -61,7 +62,10 @@ def memory_child(assignments: list[str]) -> float:
     model = build_model(config, train.label_names, texts, "tagging")
     prepare_model(model, config.settings)
     classes = len(train.label_names)
-    objective = Objective(config.settings, model.lexical, classes, steps_per_epoch=10, steps=100)
+    guide = build_guide(model, config.settings, classes)
+    objective = Objective(
+        config.settings, model.lexical, classes, steps_per_epoch=10, steps=100, guide=guide
+    )
     objective.step = objective.warmup_steps
     objective.geco.start(0.5)
     groups = parameter_groups(model, config.settings, objective.parameters())
@@ -79,13 +83,14 @@ def memory_child(assignments: list[str]) -> float:
             "labels": labels,
             "index": torch.arange(batch),
         }
-        objective(*decide(model, inputs)).backward()
+        objective(*decide(model, inputs, guide)).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
     model.train()
-    step(2, 8)  # the optimiser makes its state
-    return peak_extra_bytes(lambda: step(BATCH, LENGTH)) / 2**30
+    with watching(guide, model):
+        step(2, 8)  # the optimiser makes its state
+        return peak_extra_bytes(lambda: step(BATCH, LENGTH)) / 2**30
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, Any]:

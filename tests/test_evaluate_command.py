@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lexical_sae.training.config import resolve_config
 from lexical_sae.training.run import train_run
-from tests.test_explain_command import run
+from tests.command_line import run
 from tests.text.conftest import write_columns
 from tests.training.small import save_backbone, small_dataset
 

@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from lexical_sae import cli
-from tests.test_cli import run as run_process
+from tests.command_line import run, run_process
 from tests.text.conftest import write_columns
 from tests.tiny import TEXTS, tiny_model
-
-
-def run(*arguments: str, code: int = 0) -> tuple[str, str]:
-    """The command line in this process: starting one takes seconds."""
-    shown, errors, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["lexical-sae", *arguments]
-    try:
-        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(errors):
-            try:
-                cli.main()
-                found: object = 0
-            except SystemExit as ended:
-                found = ended.code or 0
-    finally:
-        sys.argv = before
-    assert found == code, shown.getvalue() + errors.getvalue()
-    return shown.getvalue(), errors.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from lexical_sae.prediction_files import predict_file, windows
 from lexical_sae.runs import load_run, model_folder_of
 from lexical_sae.text import DataError
 from lexical_sae.text.rows import Row
+from tests.command_line import run
 from tests.text.conftest import write_columns
 from tests.tiny import TEXTS, tiny_model
 
@@ -380,21 +380,13 @@ def test_the_output_has_ordinary_rights(model: LexicalSAE, tmp_path: Path) -> No
 def test_the_folder_of_a_run_or_of_a_model(saved: Path, tmp_path: Path) -> None:
     assert model_folder_of(saved) == model_folder_of(saved / "model") == saved / "model"
     assert load_run(saved).config.labels == LABELS
-    for run, message in (
+    for folder, message in (
         (tmp_path, "holds neither; expected the folder of a run"),
         (tmp_path / "no", "was not found; expected"),
         (saved / "model" / "config.json", "is a file; expected"),
     ):
         with pytest.raises(ValueError, match=message):
-            model_folder_of(run)
-
-
-def run(*arguments: object, code: int = 0) -> tuple[str, str]:
-    command = [sys.executable, "-m", "lexical_sae", "predict", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
+            model_folder_of(folder)
 
 
 def test_the_command(saved: Path, tmp_path: Path) -> None:
@@ -402,11 +394,11 @@ def test_the_command(saved: Path, tmp_path: Path) -> None:
     ids = list(range(17))
     source = write_columns(tmp_path / "x.csv", {"id": ids, "review": texts, "[b]x": ids})
     target = tmp_path / "y.parquet"
-    _, error = run(saved, "--input", source, "--output", target, code=2)
+    _, error = run("predict", saved, "--input", source, "--output", target, code=2)
     assert error.startswith("Error: ")
     assert "row 11 (line 12): the text (column 'review') is empty; 7 of the 17 rows" in error
     assert list(tmp_path.iterdir()) == [source]
-    text, error = run(saved, "--input", source, "--output", target, "--skip-bad")
+    text, error = run("predict", saved, "--input", source, "--output", target, "--skip-bad")
     assert error == ""
     assert "note: column 'review' taken as the text" in text
     assert "skipped row 11 (line 12): the text (column 'review') is empty" in text
@@ -428,7 +420,7 @@ def test_the_command_refuses_with_one_sentence(saved: Path, tmp_path: Path) -> N
             "did you mean 'text'?",
         ),
     ):
-        _, error = run(*arguments, code=2)
+        _, error = run("predict", *arguments, code=2)
         assert error.startswith("Error: ")
         assert message in error
         assert len(error.strip().splitlines()) == 1

@@ -1,11 +1,7 @@
-"""LexicalTagger, and the commands on a tagger: train, evaluate, predict, explain."""
+"""LexicalTagger: fit, predict, explain, save, load."""
 
 from __future__ import annotations
 
-import csv
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -167,83 +163,3 @@ def test_evaluation_matches_labels_by_name(fitted: LexicalTagger) -> None:
     strange = replace(data, label_names=("O", "B-ART", "I-ART", "B-X", "I-X"))
     with pytest.raises(ValueError, match="the label 'B-X', which the model does not know"):
         evaluate_model(fitted.model_, strange)
-
-
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "lexical_sae", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", check=False)
-
-
-def write_rows(path: Path, rows: int, seed: int) -> Path:
-    data = tagged_dataset(rows, seed)
-    with path.open("w", encoding="utf-8") as file:
-        for words, tags in zip(data.tokens, data.tags, strict=True):
-            row = {"tokens": words, "tags": [TAGS[tag] for tag in tags]}
-            file.write(json.dumps(row) + "\n")
-    return path
-
-
-def test_the_commands(backbone: Path, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    write_rows(data / "train.jsonl", 80, 0)
-    write_rows(data / "test.jsonl", 20, 1)
-    run = tmp_path / "run"
-    flags = ["--recipe", "tagging", "--epochs", 6, "--batch-size", 8, "--learning-rate", "3e-3"]
-    sets = ["--set", "start_words=16", "--set", "anchor=null", "--set", "dictionary_rate_factor=1"]
-    flags += ["--target-words", 4, "--backbone", backbone, "--dataset", data, *sets]
-    wrong = command("train", "--output", run, *["default" if f == "tagging" else f for f in flags])
-    assert wrong.returncode == 2
-    assert "expected recipe: tagging" in wrong.stderr
-    done = command("train", "--output", run, *flags)
-    assert done.returncode == 0, done.stderr
-    assert "F1 of entities on test:" in done.stdout
-
-    found = command("evaluate", run, "--quick", "--json", "--topk-per-position", 3)
-    assert found.returncode == 0, found.stderr
-    measured = json.loads(found.stdout)
-    assert measured["rows"] == 20
-    assert measured["open_words"] <= 3
-    shown = command("evaluate", run, "--quick", "--limit", 5).stdout
-    assert "F1 of entities on test:" in shown
-    assert "ART: F1" in shown
-    assert "5 sentences" in shown
-    whole = command("evaluate", run, "--limit", 8, "--peer-texts", 2)
-    assert whole.returncode == 0, whole.stderr
-    assert "Its entities have an F1 of" in whole.stdout
-    assert "pipeline_tag: token-classification" in (run / "model" / "README.md").read_text()
-    assert "Entities of each type" in (run / "evaluation" / "report.html").read_text()
-
-    answer = command("predict", run, "--input", data / "test.jsonl", "--output", tmp_path / "o.csv")
-    assert answer.returncode == 0, answer.stderr
-    assert "open words per word" in answer.stdout
-    with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
-        row = next(csv.DictReader(file))
-    assert len(json.loads(row["predicted_tags"])) == len(json.loads(row["tokens"]))
-
-    texts = tmp_path / "texts.csv"
-    texts.write_text('text\n"the film is very funny."\n', encoding="utf-8")
-    out = tmp_path / "o.parquet"
-    assert command("predict", run, "--input", texts, "--output", out).returncode == 0
-    import pyarrow.parquet as pq
-
-    (written,) = pq.read_table(out).to_pylist()
-    assert written["words"] == ["the", "film", "is", "very", "funny", "."]
-    assert {"text", "start", "end", "type", "score"} == set(written["entities"][0])
-
-    explained = command("explain", run, "the film is dull.", "--json")
-    assert [token["text"] for token in json.loads(explained.stdout)["tokens"]][:2] == [
-        "the",
-        "film",
-    ]
-    page = tmp_path / "page.html"
-    assert command("explain", run, "--input", texts, "--html", page).returncode == 0
-    assert "very funny" in page.read_text(encoding="utf-8")
-    refused = command("explain", run, "the film", "--certify")
-    assert refused.returncode == 2
-    assert "--certify is for classifiers" in refused.stderr
-    policy = command(
-        *("predict", run, "--input", texts, "--output", tmp_path / "p.csv", "--policy", texts)
-    )
-    assert policy.returncode == 2
-    assert "this model tags words" in policy.stderr

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lexical_sae.training.batching import IGNORED
+from lexical_sae.training.guide import DenseGuide
 
 MOST_POSITIONS = 2**20  # more than any window has
 
@@ -37,7 +38,9 @@ def texts_batch(labels: Tensor, index: Tensor, content_mask: Tensor | None = Non
     return Batch(labels, index, index, content_mask=content_mask)
 
 
-def decide(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Any, Batch]:
+def decide(
+    model: nn.Module, inputs: dict[str, Tensor], guide: DenseGuide | None = None
+) -> tuple[Any, Batch]:
     """The model's state (logits [R, C]) and what it is compared with.
 
     `model` may be wrapped: it is called through its forward, so that several processes add up
@@ -46,13 +49,18 @@ def decide(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Any, Batch]:
     labels, index = inputs["labels"], inputs["index"]
     read = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
     if labels.dim() == 1:
-        return model(**read, task="classification"), texts_batch(labels, index)
+        state = model(**read, task="classification")
+        return state, _guided(texts_batch(labels, index), inputs, guide)
     where = labels != IGNORED  # [B, L]
     state = model(**read, task="tagging", where=where)
     texts, position = index[:, None].expand_as(labels), torch.arange(labels.shape[1])
     places = texts * MOST_POSITIONS + position.to(index.device)
     batch = Batch(labels[where], texts[where], places[where], words=True)
-    return state.at_rows(where), batch
+    return state.at_rows(where), _guided(batch, inputs, guide)
+
+
+def _guided(batch: Batch, inputs: dict[str, Tensor], guide: DenseGuide | None) -> Batch:
+    return batch if guide is None else replace(batch, dense_states=guide.take(inputs))
 
 
 def sample_rows(rows: int, most: int, device: torch.device) -> Tensor | None:

@@ -28,7 +28,7 @@ from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.combinations import TERMS
 from lexical_sae.training.config import RunConfig
 from lexical_sae.training.encoding import choose_max_length, encode_dataset
-from lexical_sae.training.guide import DenseGuide
+from lexical_sae.training.guide import build_guide
 from lexical_sae.training.head_start import fit_head
 from lexical_sae.training.interrupt import StopOnSignal
 from lexical_sae.training.measure import measure
@@ -139,7 +139,7 @@ def fit(
         steps_per_epoch=steps_per_epoch,
         steps=steps,
         reference=reference,
-        guide=_guide(model, settings, len(train.label_names)),
+        guide=build_guide(model, settings, len(train.label_names)),
     )
     rate = settings.learning_rate
     if settings.learning_rate_range_test:
@@ -274,13 +274,6 @@ def _reference(
         return None
     sample = settings.anchor.texts if settings.anchor is not None else HEAD_START_TEXTS
     return collect_reference(model, train, collate, sample)
-
-
-def _guide(model: nn.Module, settings: Settings, classes: int) -> DenseGuide | None:
-    if settings.guide is None or not isinstance(model, LexicalSAE):
-        return None
-    size = model.lexical.weight.shape[1]
-    return DenseGuide(settings.guide, size, classes, settings.dropout, settings.seed)
 
 
 def _reference_of_some(

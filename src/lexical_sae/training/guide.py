@@ -17,9 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lexical_sae.model.backbone import states_of_output
+from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.training.batching import IGNORED
 from lexical_sae.training.distributed import mean_over_processes
-from lexical_sae.training.settings import Guide
+from lexical_sae.training.settings import Guide, Settings
 
 DROPOUT = 0.1  # as in the dense twin, unless the settings say otherwise
 
@@ -60,6 +61,14 @@ class DenseGuide(nn.Module):
         said = F.log_softmax(logits, -1)
         gap = (known.exp() * (known - said)).sum(-1).mean()
         return F.cross_entropy(dense, labels), gap
+
+
+def build_guide(model: nn.Module, settings: Settings, classes: int) -> DenseGuide | None:
+    """The guide that the settings ask for; a dense twin needs none."""
+    if settings.guide is None or not isinstance(model, LexicalSAE):
+        return None
+    size = model.lexical.weight.shape[1]
+    return DenseGuide(settings.guide, size, classes, settings.dropout, settings.seed)
 
 
 @contextlib.contextmanager

@@ -102,12 +102,10 @@ class LexicalTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        state, batch = decide(model, inputs)
+        state, batch = decide(model, inputs, self.objective.guide)
         if self.objective.settings.content is not None:
             mask = self.model.content_mask(inputs["input_ids"], inputs["attention_mask"])
             batch = replace(batch, content_mask=mask)
-        if self.objective.guide is not None:
-            batch = replace(batch, dense_states=self.objective.guide.take(inputs))
         loss = self.objective(state, batch, self._usual_decisions)
         return (loss, state) if return_outputs else loss
 
