@@ -12,11 +12,14 @@ import torch
 from lexical_sae.attribution.contributions import compute_attribution_tensor, sum_by_row
 from lexical_sae.evaluation.bootstrap import ratio_estimate
 from lexical_sae.evaluation.held_out import evaluate_model
+from lexical_sae.evaluation.layers import layer_parts
 from lexical_sae.evaluation.steps import chosen_steps
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.suite import run_suite
 from lexical_sae.evaluation.tag_reading import read_tagged, shown_word
 from lexical_sae.evaluation.task_step import measure_task
+from lexical_sae.model.tagging import padded
+from lexical_sae.text.alignment import sentence_windows
 from tests.tagged import tagged_dataset, tiny_tagger
 
 
@@ -60,12 +63,27 @@ def test_the_steps_of_a_tagger(subject: Subject, tmp_path: Path) -> None:
     assert "attention" not in [row[0] for row in records["explainers"].tables[0].rows]
     found = json.loads((tmp_path / "evaluation.json").read_text())
     assert "input" not in found["steps"]
+    assert "words that get another tag than O" in found["steps"]["layers"]["notes"][0]
     assert all("«" in case["text"] for case in found["steps"]["faithfulness"]["worst"])
 
 
 def test_a_step_of_classifiers_is_refused() -> None:
-    with pytest.raises(ValueError, match="'layers' is for classifiers"):
-        chosen_steps("task,layers", "tagging")
+    with pytest.raises(ValueError, match="'autoencoder' is for classifiers"):
+        chosen_steps("task,autoencoder", "tagging")
+
+
+def test_the_layers_of_every_word_add_up(subject: Subject) -> None:
+    model = subject.model
+    assert model.tokenizer is not None
+    limits = (model.config.max_tokens, model.config.special_token_ids)
+    windows = sentence_windows(model.tokenizer, subject.test.tokens[:4], *limits)
+    found = layer_parts(model, *padded(model, windows))
+    assert len(found.parts) == sum(map(len, subject.test.tokens[:4]))
+    scale = 1 + float(found.parts.abs().max())
+    assert float(found.residual.max()) < 1e-5 * scale
+    some = found.some(found.decided == found.decided[0])
+    assert torch.equal(some.parts[0], found.parts[0])
+    assert len(some.kept) == int((found.decided == found.decided[0]).sum())
 
 
 def test_a_ratio_is_that_of_the_sums() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -28,12 +28,17 @@ from lexical_sae.model.state import CircuitState
 
 @dataclass(frozen=True, eq=False)
 class LayerParts:
-    """Parts of the decided logit of B texts: bias, embeddings, then every layer."""
+    """Parts of the decided logit of R decisions: bias, embeddings, then every layer."""
 
-    parts: Tensor  # [B, 2 + layers]; their sum is the logit
-    residual: Tensor  # [B] |sum − logit|
-    skipped: Tensor  # [B, layers] change of the decided logit when the layer alone is skipped
-    kept: Tensor  # [B, layers] whether the decision stays without the layer
+    decided: Tensor  # [R] the class that was decided
+    parts: Tensor  # [R, 2 + layers]; their sum is the logit
+    residual: Tensor  # [R] |sum − logit|
+    skipped: Tensor  # [R, layers] change of the decided logit when the layer alone is skipped
+    kept: Tensor  # [R, layers] whether the decision stays without the layer
+
+    def some(self, rows: Tensor) -> LayerParts:
+        """Those where the boolean `rows` [R] holds."""
+        return LayerParts(**{part.name: getattr(self, part.name)[rows] for part in fields(self)})
 
 
 def find_layers(backbone: nn.Module) -> list[nn.Module]:
@@ -64,16 +69,20 @@ def skipping(layers: Iterable[nn.Module]) -> Iterator[None]:
 
 
 @torch.no_grad()
-def layer_parts(model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor) -> LayerParts:
-    """The decided logit of every text, taken apart by layers."""
-    if model.config.pooling != "max":
+def layer_parts(
+    model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor, where: Tensor | None = None
+) -> LayerParts:
+    """The decided logit of every text, taken apart by layers; of a tagger that of every token
+    where the boolean `where` [B, L] holds."""
+    if where is None and model.config.pooling != "max":
         raise ValueError(
             f"Layers can be taken apart for max pooling only; this model has pooling "
             f"{model.config.pooling!r}."
         )
     layers = find_layers(model.backbone)
     with in_mode(model, training=False):
-        state = model.classify(input_ids, attention_mask)
+        state = _decisions(model, input_ids, attention_mask, where)
+        opened_at = _opened_at(state, input_ids.shape[1], where)
         decided = state.predicted
         logit = state.logits.gather(1, decided[:, None])[:, 0]
         running = [state.b_eff.gather(1, decided[:, None])[:, 0]]
@@ -81,24 +90,41 @@ def layer_parts(model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor) ->
         for k in range(len(layers) + 1):
             with skipping(layers[k:]):
                 h = model.hidden_states(input_ids, attention_mask)
-            running.append(running[0] + _contributed(model, state, decided, h))
+            running.append(running[0] + _contributed(model, state, decided, h, opened_at))
         for layer in layers:
             with skipping([layer]):
-                other = model.classify(input_ids, attention_mask)
+                other = _decisions(model, input_ids, attention_mask, where)
             skipped.append(other.logits.gather(1, decided[:, None])[:, 0] - logit)
             kept.append(other.predicted == decided)
-    values = torch.stack(running, 1)  # [B, 2 + layers]
+    values = torch.stack(running, 1)  # [R, 2 + layers]
     parts = torch.cat([values[:, :1], values.diff(dim=1)], 1)
     residual = (parts.sum(1) - logit).abs()
-    return LayerParts(parts, residual, torch.stack(skipped, 1), torch.stack(kept, 1))
+    return LayerParts(decided, parts, residual, torch.stack(skipped, 1), torch.stack(kept, 1))
 
 
-def _contributed(model: LexicalSAE, state: CircuitState, decided: Tensor, h: Tensor) -> Tensor:
-    """[B]: Σ W_eff · s over the state's open words, with s as the hidden states h [B, L, H] open
-    them at the positions that opened them in the state."""
+def _decisions(
+    model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor, where: Tensor | None
+) -> CircuitState:
+    if where is None:
+        return model.classify(input_ids, attention_mask)
+    return model.tag(input_ids, attention_mask, where).at_rows(where)
+
+
+def _opened_at(state: CircuitState, length: int, where: Tensor | None) -> Tensor:
+    """[P] token of each open pair, counted through the batch."""
+    open_words = state.open_words
+    if where is None:
+        return open_words.row * length + open_words.position
+    return where.flatten().nonzero()[:, 0][open_words.row]
+
+
+def _contributed(
+    model: LexicalSAE, state: CircuitState, decided: Tensor, h: Tensor, opened_at: Tensor
+) -> Tensor:
+    """[R]: Σ W_eff · s over the state's open words, with s as the hidden states h [B, L, H] open
+    them at the tokens that opened them in the state."""
     open_words, lexical = state.open_words, model.lexical
-    where = open_words.row * h.shape[1] + open_words.position  # [P] into [B · L, H]
-    z = gathered_products(h.flatten(0, 1), lexical.weight, where, open_words.word)
+    z = gathered_products(h.flatten(0, 1), lexical.weight, opened_at, open_words.word)
     s = apply_gate(
         z + lexical.bias[open_words.word],
         nonnegative_threshold(lexical.threshold)[open_words.word],

@@ -168,7 +168,7 @@ STEPS = (
         explainers_at_input,
         tagging=False,
     ),
-    Step("layers", "Layers", "What does each layer add?", measure_layers, tagging=False),
+    Step("layers", "Layers", "What does each layer add?", measure_layers),
     Step(
         "autoencoder",
         "Sparse autoencoders",

@@ -56,15 +56,19 @@ class Subject:
         """What the rows of a split are."""
         return "sentences" if self.tagging else "texts"
 
+    @property
+    def outside(self) -> int:
+        """The tag of words that are in no entity."""
+        names = self.model.config.labels
+        return names.index("O") if "O" in names else -1
+
     @cached_property
     def taken_apart(self) -> Reading:
         """The decisions whose words are removed one by one: all texts; of a tagger some of the
         words that it puts into an entity, since most others are decided by nothing."""
         if not self.tagging:
             return self.reading
-        names = self.model.config.labels
-        outside = names.index("O") if "O" in names else -1
-        rows = (self.reading.state.predicted != outside).nonzero()[:, 0].tolist()
+        rows = (self.reading.state.predicted != self.outside).nonzero()[:, 0].tolist()
         return self.reading.some([rows[i] for i in spread(len(rows), TAG_DECISIONS)])
 
     @cached_property

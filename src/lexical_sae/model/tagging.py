@@ -79,13 +79,13 @@ def read_sentences(
 
 
 def _read(model: LexicalSAE, windows: Sequence[Window]) -> ReadWords:
-    input_ids, attention_mask, where = _padded(model, windows)
+    input_ids, attention_mask, where = padded(model, windows)
     with in_mode(model, training=False):
         state = model.tag(input_ids, attention_mask, where)
     return ReadWords(tuple(windows), state.at_rows(where))
 
 
-def _padded(model: LexicalSAE, windows: Sequence[Window]) -> tuple[Tensor, Tensor, Tensor]:
+def padded(model: LexicalSAE, windows: Sequence[Window]) -> tuple[Tensor, Tensor, Tensor]:
     """Token ids, attention mask and first tokens of words, each [B, L]."""
     length = max(len(window.input_ids) for window in windows)
     assert model.tokenizer is not None
