@@ -40,9 +40,14 @@ class Head(nn.Module, ABC):
 
     classes: int
 
-    @abstractmethod
+    @in_full_precision
     def forward(self, open_words: OpenWords) -> Tensor:
         """Logits [rows, C]."""
+        return self.finish(sum_open_words(open_words, self.word_table()))
+
+    @abstractmethod
+    def finish(self, total: Tensor) -> Tensor:
+        """Logits [rows, C] from [rows, D], the sum over words of value · word_table."""
 
     @abstractmethod
     def effective_weights(
@@ -78,8 +83,8 @@ class LinearHead(Head):
         nn.init.zeros_(self.bias)
 
     @in_full_precision
-    def forward(self, open_words: OpenWords) -> Tensor:
-        return sum_open_words(open_words, self.weight) + self.bias
+    def finish(self, total: Tensor) -> Tensor:
+        return total + self.bias
 
     def effective_weights(
         self, open_words: OpenWords, classes: Tensor, row: Tensor, word: Tensor
@@ -125,8 +130,9 @@ class MLPHead(Head):
         return u if self.b1 is None else u + self.b1
 
     @in_full_precision
-    def forward(self, open_words: OpenWords) -> Tensor:
-        return torch.relu(self.hidden(open_words)) @ self.W2.T + self.b2
+    def finish(self, total: Tensor) -> Tensor:
+        u = total if self.b1 is None else total + self.b1
+        return torch.relu(u) @ self.W2.T + self.b2
 
     def _active(self, open_words: OpenWords) -> Tensor:
         """1[u > 0], [rows, width]; constant within a linear region, so it has no gradient."""

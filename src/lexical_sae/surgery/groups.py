@@ -1,0 +1,52 @@
+"""Which rows belong to which group of people: by a column, by annotated targets, by terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexical_sae.text.dataset import TextDataset
+
+Bools = NDArray[np.bool_]
+Groups = dict[str, Bools]  # name → [N], true for the rows of the group
+
+
+def groups_of_column(data: TextDataset, column: str) -> Groups:
+    """A group per value of a column of the data; a list of values puts a row into several."""
+    if column not in data.extra:
+        known = ", ".join(sorted(data.extra)) or "none"
+        raise ValueError(f"{data.name} has no column {column!r}; it has: {known}.")
+    members: dict[str, list[int]] = {}
+    for row, value in enumerate(data.extra[column]):
+        for name in _values(value):
+            members.setdefault(name, []).append(row)
+    if not members:
+        raise ValueError(f"The column {column!r} of {data.name} is empty; no row has a group.")
+    return {name: _rows(rows, len(data)) for name, rows in sorted(members.items())}
+
+
+def groups_of_terms(texts: Sequence[str], terms: Mapping[str, Sequence[str]]) -> Groups:
+    """A group per name: the texts that hold one of its terms as a word, in any case, plural too."""
+    found: Groups = {}
+    for name, words in terms.items():
+        pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+        known = re.compile(rf"(?<!\w)(?:{pattern})(?:s|es)?(?!\w)", re.IGNORECASE)
+        found[name] = np.array([known.search(text) is not None for text in texts], dtype=bool)
+    return found
+
+
+def _values(value: Any) -> list[str]:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return []
+    many = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
+    return sorted({str(one).strip() for one in many if one is not None and str(one).strip()})
+
+
+def _rows(rows: Sequence[int], count: int) -> Bools:
+    found = np.zeros(count, dtype=bool)
+    found[list(rows)] = True
+    return found

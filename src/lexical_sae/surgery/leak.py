@@ -1,0 +1,91 @@
+"""Can the concept still be told from what is left? Probes, fitted on training rows only.
+
+A suppressed word cannot matter, but other words may say the same. How well a probe tells the
+concept is the leak: 0.5 is chance, 1 is plain to see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lexical_sae.model.state import CircuitState
+from lexical_sae.report.finding import Estimate
+from lexical_sae.surgery.fairness import AUC_DRAWS, estimate
+from lexical_sae.surgery.rates import Bools, auc, drawn_weights
+
+PROBES = ("linear", "mlp")
+WIDTH = 32
+MOST_ROWS = 4000  # that a probe is fitted on
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How well the concept can be told: AUC on rows that the probe has not seen."""
+
+    source: str  # "open words" or "hidden state"
+    probe: str
+    auc: Estimate
+
+
+def open_word_table(state: CircuitState) -> Any:
+    """[N, V] sparse: the open words' values."""
+    from scipy.sparse import csr_matrix
+
+    words = state.open_words
+    values = words.value.detach().double().numpy()
+    shape = (words.rows, words.dictionary_size)
+    return csr_matrix((values, (words.row.numpy(), words.word.numpy())), shape=shape)
+
+
+def measure_leak(
+    source: str,
+    train: Any,
+    train_concept: Bools,
+    test: Any,
+    test_concept: Bools,
+    *,
+    seed: int = 0,
+) -> list[Leak]:
+    """A linear and a small mlp probe. Rows are [N, D], numpy, torch or scipy's sparse."""
+    train, test = _as_rows(train), _as_rows(test)
+    found = []
+    for concept, rows in ((train_concept, "training"), (test_concept, "measured")):
+        if concept.all() or not concept.any():
+            why = f"the concept is on all or on none of the {rows} rows"
+            return [Leak(source, probe, Estimate(None, why=why)) for probe in PROBES]
+    chosen = _some(train_concept, seed)
+    weights = drawn_weights(len(test_concept), AUC_DRAWS, seed)
+    weights = np.concatenate([np.ones((1, len(test_concept)), dtype=np.float32), weights])
+    for probe in PROBES:
+        model = _probe(probe, seed).fit(train[chosen], train_concept[chosen])
+        scores = model.predict_proba(test)[:, 1]
+        found.append(Leak(source, probe, estimate(auc(scores, test_concept, weights))))
+    return found
+
+
+def _probe(kind: str, seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
+
+    if kind == "linear":
+        last: Any = LogisticRegression(max_iter=1000, class_weight="balanced")
+    else:
+        last = MLPClassifier((WIDTH,), early_stopping=True, max_iter=60, random_state=seed)
+    return make_pipeline(MaxAbsScaler(), last)
+
+
+def _as_rows(rows: Any) -> Any:
+    return rows.detach().double().numpy() if isinstance(rows, Tensor) else rows
+
+
+def _some(concept: Bools, seed: int) -> np.ndarray:
+    """At most MOST_ROWS rows, drawn at random."""
+    order = torch.randperm(len(concept), generator=torch.Generator().manual_seed(seed)).numpy()
+    return np.sort(order[:MOST_ROWS])

@@ -1,0 +1,132 @@
+"""The parts of a gap add up; a cut is found; LEACE and probes do what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from lexical_sae.evaluation.reading import read_texts
+from lexical_sae.surgery.effect import after_removal
+from lexical_sae.surgery.erasure import (
+    dense_slice,
+    erasing,
+    fit_leace,
+    frequent_words,
+    logits_after_slice,
+    pooled_states,
+)
+from lexical_sae.surgery.front import Decisions, Rows, candidate_words, greedy_cut
+from lexical_sae.surgery.gap import decompose_gap, direction_of, positive_scores
+from lexical_sae.surgery.leak import measure_leak, open_word_table
+from tests.tiny import TEXTS, tiny_model
+
+MODEL = tiny_model("bert", labels=["fine", "toxic"])
+READING = read_texts(MODEL, TEXTS, [i % 2 for i in range(len(TEXTS))])
+POSITIVE = np.array([i % 2 == 1 for i in range(len(TEXTS))])
+GROUPS = {word: np.array([word in text for text in TEXTS]) for word in ("film", "garden")}
+SAID = positive_scores(READING.state.logits, [1]) >= 0.5
+
+
+def test_the_words_of_a_gap_add_up_to_the_difference_of_the_margins() -> None:
+    direction = direction_of(["fine", "toxic"], ["toxic"])
+    assert direction.tolist() == [-1.0, 1.0]
+    said = np.ones(len(TEXTS), dtype=bool)  # all flagged, so that every group has false positives
+    margin = (READING.state.logits.double() @ direction).numpy()
+    for part in decompose_gap(READING.state, direction, said, POSITIVE, GROUPS):
+        rows = GROUPS[part.group]
+        expected = margin[rows & ~POSITIVE].mean() - margin[~rows & ~POSITIVE].mean()
+        assert part.difference == pytest.approx(expected)
+        assert float(part.words.sum()) + part.bias == pytest.approx(expected, abs=1e-5)
+        top = part.top(3)
+        assert top[0][1] == pytest.approx(float(part.words.max()))
+        assert part.rows == int((rows & ~POSITIVE).sum())
+
+
+def test_three_classes_and_bad_ones() -> None:
+    found = direction_of(["hate", "normal", "offensive"], ["hate", "offensive"])
+    assert found.tolist() == [0.5, -1.0, 0.5]
+    with pytest.raises(ValueError, match="expected some, but not all"):
+        direction_of(["a", "b"], ["a", "b"])
+    with pytest.raises(ValueError, match="expected some, but not all"):
+        direction_of(["a", "b"], ["c"])
+
+
+def test_cuts_one_by_one_are_the_cut_of_all() -> None:
+    found = Decisions(READING.state)
+    words = torch.unique(READING.state.open_words.word)[:6].tolist()
+    for v in words:
+        found.cut(v)
+    plain = after_removal(READING.state, words).logits
+    torch.testing.assert_close(found.logits, plain)
+
+
+def test_the_greedy_cut_lowers_the_gap_and_keeps_the_accuracy() -> None:
+    model = tiny_model("bert", labels=["fine", "toxic"], open_words=20)
+    state = read_texts(model, TEXTS, [0] * len(TEXTS)).state
+    spurious = int(model.dictionary.coordinates("garden")[0])
+    with torch.no_grad():
+        model.head.W1.zero_()
+        model.head.W1[spurious, 0] = 5.0
+        model.head.W2.copy_(torch.tensor([[-1.0], [1.0]]).expand_as(model.head.W2))
+        model.head.b2.copy_(torch.tensor([0.1, -0.1]))
+    state = state.with_open_words(state.open_words)
+    assert (state.open_words.word == spurious).any()
+    rows = np.zeros(len(TEXTS), dtype=bool)
+    rows[state.open_words.row[state.open_words.word == spurious]] = True
+    gold = torch.zeros(len(TEXTS), dtype=torch.long)
+    said = positive_scores(state.logits, [1]) >= 0.5
+    assert said[rows].all()
+    positive = gold.numpy() == 1
+    direction = direction_of(["fine", "toxic"], ["toxic"])
+    parts = decompose_gap(state, direction, said, positive, {"g": rows})
+    assert parts[0].top(1)[0][0] == spurious
+    candidates = candidate_words([part.words for part in parts])
+    assert candidates == [spurious]
+    path = greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], candidates)
+    assert [step.coordinate for step in path] == [spurious]
+    assert path[0].gap == 0
+    assert path[0].accuracy == 1
+    assert greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], []) == []
+    assert candidate_words([]) == []
+
+
+def test_leace_hides_a_concept_from_linear_probes_on_the_slice() -> None:
+    concept = torch.tensor([float("film" in text) for text in TEXTS])
+    words = frequent_words(READING.state, 30)
+    dense = dense_slice(READING.state, words)
+    assert torch.equal(dense, READING.state.open_words.to_dense()[:, words])
+    eraser = fit_leace(dense, concept)
+    erased = eraser(dense)
+    apart = erased[concept == 1].mean(0) - erased[concept == 0].mean(0)
+    assert float(apart.abs().max()) < 1e-4
+    before = measure_leak("open words", dense, concept.numpy() > 0, dense, concept.numpy() > 0)
+    after = measure_leak("open words", erased, concept.numpy() > 0, erased, concept.numpy() > 0)
+    assert [leak.probe for leak in before] == ["linear", "mlp"]
+    assert before[0].auc.value is not None
+    assert after[0].auc.value is not None
+    assert before[0].auc.value > after[0].auc.value + 0.2
+    same = logits_after_slice(READING.state, words, lambda x: x)
+    torch.testing.assert_close(same, READING.state.logits, atol=1e-4, rtol=1e-4)
+    with pytest.raises(ValueError, match="on all rows or on none"):
+        fit_leace(dense, torch.ones(len(TEXTS)))
+
+
+def test_the_hidden_state_is_erased_at_every_position_and_only_within_the_block() -> None:
+    states = pooled_states(MODEL, TEXTS[:20])
+    assert states.shape == (20, 32)
+    before = READING.state.logits[:20]
+    with erasing(MODEL, lambda h: 0 * h):
+        empty = read_texts(MODEL, TEXTS[:20], [0] * 20).state
+    assert len(torch.unique(empty.logits, dim=0)) == 1
+    again = read_texts(MODEL, TEXTS[:20], [0] * 20).state
+    torch.testing.assert_close(again.logits, before)
+
+
+def test_a_probe_without_both_kinds_of_rows_is_undefined() -> None:
+    table = open_word_table(READING.state)
+    assert table.shape == (len(TEXTS), len(MODEL.dictionary))
+    none = np.zeros(len(TEXTS), dtype=bool)
+    found = measure_leak("open words", table, none, table, POSITIVE)
+    assert found[0].auc.value is None
+    assert "all or on none of the training rows" in found[0].auc.why
