@@ -67,7 +67,7 @@ def test_the_greedy_cut_lowers_the_gap_and_keeps_the_accuracy() -> None:
     spurious = int(model.dictionary.coordinates("garden")[0])
     with torch.no_grad():
         model.head.W1.zero_()
-        model.head.W1[spurious, 0] = 5.0
+        model.head.W1[spurious, 0] = 5000.0
         model.head.W2.copy_(torch.tensor([[-1.0], [1.0]]).expand_as(model.head.W2))
         model.head.b2.copy_(torch.tensor([0.1, -0.1]))
     state = state.with_open_words(state.open_words)
