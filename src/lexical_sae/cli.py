@@ -13,6 +13,7 @@ from rich.console import Console
 
 from lexical_sae import __version__
 from lexical_sae.commands.build import build
+from lexical_sae.commands.certify import certify, verify
 from lexical_sae.commands.console import out
 from lexical_sae.commands.data import data, datasets
 from lexical_sae.commands.demo import demo
@@ -22,6 +23,7 @@ from lexical_sae.commands.explain import explain
 from lexical_sae.commands.overview import overview
 from lexical_sae.commands.predict import predict
 from lexical_sae.commands.recipes import recipes
+from lexical_sae.commands.suppress import restore, suppress
 from lexical_sae.commands.train import train
 from lexical_sae.commands.words import words
 
@@ -52,6 +54,7 @@ def options(
 for command in (
     *(demo, datasets, data, recipes, train),
     *(predict, explain, evaluate, overview, diff, build, words),
+    *(suppress, restore, certify, verify),
 ):
     app.command()(command)
 

@@ -40,12 +40,12 @@ def identity_of(subject: Subject) -> dict[str, Any]:
     return {
         "model": model_hash(subject.model),
         "dictionary": dictionary_hash(subject.model),
-        "data": _data_hash(test),
+        "data": data_hash(test),
         "dataset": test.name,
         "split": test.split,
         "rows": len(test),
         "unit": subject.unit,
-        "train": None if subject.train is None else _data_hash(subject.train),
+        "train": None if subject.train is None else data_hash(subject.train),
         "twin": None if subject.twin is None else _weights_hash(subject.twin),
         "not_installed": list(missing()),
         "peer_texts": subject.peer_texts,
@@ -61,7 +61,7 @@ def _weights_hash(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _data_hash(data: TextDataset) -> str:
+def data_hash(data: TextDataset) -> str:
     """Of the rows, and of the human marks that they may have."""
     marks = [plain_values(data.extra[name]) for name in COLUMNS if name in data.extra]
     rows = [data.texts, data.labels, data.tokens, data.tags, list(data.label_names)]

@@ -1,0 +1,146 @@
+"""``lexical-sae certify`` and ``verify``: a removal certificate, made and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lexical_sae.commands.console import plain
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
+    from lexical_sae.text.dataset import TextDataset
+
+Data = Annotated[
+    str | None, typer.Option(help="Name, file, folder or hub:NAME; default the run's own.")
+]
+
+
+def certify(
+    run: Annotated[Path, typer.Argument(help="Run or model with words cut out.")],
+    output: Annotated[Path, typer.Option(help="File of the certificate, for instance cert.json.")],
+    data: Data = None,
+    split: Annotated[str, typer.Option(help="Split to measure on.")] = "test",
+    sign: Annotated[
+        Path | None, typer.Option(help="PEM file with an ed25519 private key to sign with.")
+    ] = None,
+) -> None:
+    """Certify a cut: what is gone, that it cannot matter, what that does, what still leaks."""
+    from lexical_sae.runs import load_run
+    from lexical_sae.surgery.certificate import certify_removal
+    from lexical_sae.surgery.signing import signed
+    from lexical_sae.training.environment import write_json
+
+    if output.exists():
+        raise ValueError(f"{output} exists; choose another --output or remove it.")
+    model = load_run(run)
+    test, train = _data(run, model, data, split)
+    with _progress() as advance:
+        found = certify_removal(model, test, train, advance=advance)
+    if sign is not None:
+        found = signed(found, sign)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_json(output, found)
+    for line in summary(found):
+        plain(line)
+    plain(f"written: {output}")
+
+
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="File that `certify` wrote.")],
+    run: Annotated[Path, typer.Argument(help="The run or model that it is about.")],
+    data: Data = None,
+    public_key: Annotated[
+        Path | None, typer.Option(help="PEM file of the key that must have signed it.")
+    ] = None,
+) -> None:
+    """Check a certificate by measuring all of it again; exit code 1 if anything differs."""
+    from lexical_sae.runs import load_run
+    from lexical_sae.surgery.signing import check_signature
+    from lexical_sae.surgery.verification import differences, read_certificate
+
+    said = read_certificate(certificate)
+    wrong = check_signature(said, public_key)
+    if wrong is not None:
+        plain(f"failed: {certificate}: {wrong}.")
+        raise typer.Exit(1)
+    model = load_run(run)
+    test, train = _data(run, model, data, str(said["data"].get("split")))
+    with _progress() as advance:
+        found = differences(said, model, test, train, advance=advance)
+    for line in found:
+        plain(f"failed: {line}")
+    if found:
+        raise typer.Exit(1)
+    plain("signed, and the signature holds" if "signature" in said else "not signed")
+    plain("verified: every number was measured again and is as the certificate says")
+
+
+def summary(found: dict[str, Any]) -> list[str]:
+    """What a certificate says, for people."""
+    effect, tested, accuracy = found["effect"], found["non_interference"], found["accuracy"]
+    words = [entry["word"] for entry in found["suppressed"]]
+    more = f" and {len(words) - 8:,} more" if len(words) > 8 else ""
+    lines = [
+        f"cut out: {', '.join(words[:8])}{more}",
+        f"cannot matter: {tested['fillings']:,} random values and {tested['weight_fillings']} sets "
+        f"of random weights at these words changed {tested['differing']} logits",
+        f"effect on {effect['rows']:,} rows: {effect['rows_touched']:,} touched, "
+        f"{effect['decisions_changed']:,} decided otherwise; mean change of the decided logit "
+        f"{effect['mean_realised_change']:+.4f} ({effect['mean_predicted_change']:+.4f} predicted, "
+        f"{effect['mean_units_switched']:.2f} hidden units switched)",
+        f"accuracy: {100 * accuracy['before']:.1f} % before, {100 * accuracy['after']:.1f} % after",
+    ]
+    leak = found["leak"]
+    if "why" in leak:
+        return [*lines, f"leak: not measured, since {leak['why']}"]
+    for probe, after in leak["after"].items():
+        before = leak["before"][probe]
+        lines.append(
+            f"leak, {probe} probe (does the text hold one of them?): AUC {_auc(before)} before, "
+            f"{_auc(after)} after"
+        )
+    return lines
+
+
+def _auc(estimate: dict[str, Any]) -> str:
+    if estimate["value"] is None:
+        return f"undefined ({estimate['why']})"
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+
+
+def _data(
+    run: Path, model: LexicalSAE, data: str | None, split: str
+) -> tuple[TextDataset, TextDataset | None]:
+    """The split to measure on, and the training split."""
+    from lexical_sae.evaluation.held_out import check_task, same_labels
+    from lexical_sae.runs import config_of_run
+    from lexical_sae.text.registry import load_splits
+    from lexical_sae.training.run import run_splits
+
+    config = config_of_run(run) if data is None else None
+    name = str(data if config is None else config.dataset)
+    splits = load_splits(name) if config is None else run_splits(config)
+    if split not in splits:
+        raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
+    check_task(model, splits[split])
+    train = splits.get("train") if split != "train" else None
+    labels = model.config.labels
+    fitted = None if train is None else same_labels(train, labels)
+    return same_labels(splits[split], labels), fitted
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], None]]:
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("rows read: {task.completed}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda rows: progress.advance(task, rows)

@@ -1,0 +1,60 @@
+"""``lexical-sae suppress`` and ``restore``: words out of a saved model, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lexical_sae.commands.console import plain, refuse_taken
+
+Output = Annotated[Path, typer.Option(help="New folder for the changed model.")]
+Run = Annotated[Path, typer.Argument(help="Folder of a run or of a saved model.")]
+
+
+def suppress(
+    run: Run,
+    output: Output,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Words to cut out, with their other forms.")
+    ] = None,
+    list_: Annotated[
+        list[str] | None,
+        typer.Option("--list", help="List of words: identity, identity:GROUP or a YAML file."),
+    ] = None,
+    regex: Annotated[
+        list[str] | None, typer.Option(help="Cut all words in which this pattern is found.")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Only the words as given, in any case.")
+    ] = False,
+) -> None:
+    """Cut words out of a model: whatever the text, they cannot matter. The original stays."""
+    from lexical_sae.runs import model_folder_of
+    from lexical_sae.surgery.saved import suppress_saved
+    from lexical_sae.surgery.word_lists import load_word_list
+
+    refuse_taken(output)
+    wanted = list(words or [])
+    for name in list_ or []:
+        wanted += [word for group in load_word_list(name).values() for word in group]
+    model, found = suppress_saved(
+        run, model_folder_of(run), output, wanted, patterns=regex or (), exact=exact
+    )
+    assert model.dictionary is not None
+    for line in found.notes(model.dictionary):
+        plain(line)
+    plain(
+        f"{len(found.coordinates):,} of {len(model.dictionary):,} words cut out; saved to {output}"
+    )
+
+
+def restore(run: Run, output: Output) -> None:
+    """Put all words back that were cut out of a model."""
+    from lexical_sae.runs import model_folder_of
+    from lexical_sae.surgery.saved import restore_saved
+
+    refuse_taken(output)
+    _, back = restore_saved(run, model_folder_of(run), output)
+    plain(f"{back:,} words are back; saved to {output}")

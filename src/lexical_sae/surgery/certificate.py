@@ -1,0 +1,146 @@
+"""The removal certificate: what is gone, that it cannot matter, what that does, what still leaks.
+
+Everything in it was measured on the model and the data whose hashes it names; `verification`
+measures it again. What was not measured is not claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from lexical_sae.evaluation.reading import Reading, read_texts, spread
+from lexical_sae.evaluation.suite import data_hash
+from lexical_sae.evaluation.tag_reading import read_tagged
+from lexical_sae.model.fingerprint import dictionary_hash, model_hash
+from lexical_sae.surgery.effect import effect_of
+from lexical_sae.surgery.groups import groups_of_terms
+from lexical_sae.surgery.leak import measure_leak, open_word_table
+from lexical_sae.surgery.non_interference import check_non_interference
+from lexical_sae.surgery.suppression import suppressed_coordinates, without_words
+from lexical_sae.training.environment import environment, plain_values
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
+    from lexical_sae.text.dataset import TextDataset
+
+FORMAT, VERSION = "lexical-sae removal certificate", 1
+MOST_ROWS = 2000  # of each split, evenly spread
+INPUT_TEXTS = 16  # that go through the whole model with random weights
+NOT_CLAIMED = (
+    "that what the words meant is gone: see the leak",
+    "that removing a word changes a logit by minus its contribution: see the two changes",
+    "anything about texts that were not measured, but that the cut words cannot matter in any",
+)
+
+Advance = Callable[[int], None]
+
+
+def certify_removal(
+    model: LexicalSAE,
+    test: TextDataset,
+    train: TextDataset | None,
+    *,
+    seed: int = 0,
+    advance: Advance = lambda rows: None,
+) -> dict[str, Any]:
+    """The certificate of a model with suppressed words, without a signature."""
+    assert model.dictionary is not None
+    cut = suppressed_coordinates(model)
+    if not cut:
+        raise ValueError(
+            "No word is cut out of this model, so there is nothing to certify; use "
+            "`lexical-sae suppress` first."
+        )
+    test = _some(test)
+    after = _read(model, test, advance)
+    before = _read(_restored(model), test, advance)
+    inputs = _inputs(model, test)
+    tested = check_non_interference(model, after.state, *inputs, seed=seed)
+    found = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": {"hash": model_hash(model), "dictionary": dictionary_hash(model)},
+        "suppressed": [
+            {"coordinate": v, "token_id": model.dictionary.token_ids[v], "word": word}
+            for v, word in ((v, model.dictionary.words[v]) for v in cut)
+        ],
+        "data": {
+            "dataset": test.name,
+            "split": test.split,
+            "rows": len(test),
+            "hash": data_hash(test),
+        },
+        "non_interference": asdict(tested),
+        "effect": effect_of(before.state, after.state, cut).summary(),
+        "accuracy": {"before": _accuracy(before), "after": _accuracy(after)},
+        "leak": _leak(model, before, after, test, train, seed, advance),
+        "not_claimed": list(NOT_CLAIMED),
+        "seed": seed,
+        "environment": environment({"seed": seed}),
+    }
+    plain: dict[str, Any] = plain_values(found)
+    return plain
+
+
+def _restored(model: LexicalSAE) -> LexicalSAE:
+    """The same model with its words back, for comparison."""
+    view = without_words(model, ())
+    view.restore()
+    return view
+
+
+def _some(data: TextDataset) -> TextDataset:
+    return data.select(spread(len(data), MOST_ROWS))
+
+
+def _read(model: LexicalSAE, data: TextDataset, advance: Advance) -> Reading:
+    if model.config.task == "tagging":
+        return read_tagged(model, data.tokens, data.tags, advance=advance)
+    return read_texts(model, data.texts, data.labels, advance=advance)
+
+
+def _texts(data: TextDataset) -> list[str]:
+    return list(data.texts) if data.task == "classification" else list(map(" ".join, data.tokens))
+
+
+def _inputs(model: LexicalSAE, data: TextDataset) -> tuple[Any, Any]:
+    texts = _texts(data)
+    inputs = model.encode([texts[i] for i in spread(len(texts), INPUT_TEXTS)]).model_inputs()
+    return inputs["input_ids"], inputs["attention_mask"]
+
+
+def _accuracy(reading: Reading) -> float:
+    return float((reading.state.predicted == reading.labels).double().mean())
+
+
+def _leak(
+    model: LexicalSAE,
+    before: Reading,
+    after: Reading,
+    test: TextDataset,
+    train: TextDataset | None,
+    seed: int,
+    advance: Advance,
+) -> dict[str, Any]:
+    """Whether a text holds one of the cut words, told from its open words before and after."""
+    concept = "the text holds one of the cut words"
+    if train is None:
+        return {"concept": concept, "why": "there is no training split to fit a probe on"}
+    if model.config.task == "tagging":
+        return {"concept": concept, "why": "probes are for classifiers; this model tags words"}
+    train = _some(train)
+    assert model.dictionary is not None
+    words = [model.dictionary.words[v] for v in suppressed_coordinates(model)]
+    held = [groups_of_terms(_texts(data), {"cut": words})["cut"] for data in (train, test)]
+    shown: dict[str, Any] = {"concept": concept, "rows_with_it": int(held[1].sum())}
+    for name, other, reading in (
+        ("before", _restored(model), before),
+        ("after", model, after),
+    ):
+        fitted = open_word_table(_read(other, train, advance).state)
+        measured = open_word_table(reading.state)
+        leaks = measure_leak("open words", fitted, held[0], measured, held[1], seed=seed)
+        shown[name] = {leak.probe: asdict(leak.auc) for leak in leaks}
+    return shown

@@ -1,0 +1,110 @@
+"""Certificates of somebody else, checked by measuring all of it again."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexical_sae.surgery.certificate import FORMAT, VERSION, Advance, certify_removal
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
+    from lexical_sae.text.dataset import TextDataset
+
+# Another processor rounds differently, and a probe's fit moves with it.
+ROUNDING = 1e-3
+PROBE = 0.02
+SECTIONS = {
+    "model": dict,
+    "suppressed": list,
+    "data": dict,
+    "non_interference": dict,
+    "effect": dict,
+    "accuracy": dict,
+    "leak": dict,
+    "not_claimed": list,
+    "seed": int,
+}
+
+
+def read_certificate(file: Path) -> dict[str, Any]:
+    """A certificate of this kind and version, whole; anything else is refused."""
+    if not file.is_file():
+        raise ValueError(f"{file} was not found; expected a certificate.")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ValueError(f"{file} is no JSON; expected a certificate.") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ValueError(f"{file} is no {FORMAT}; expected one that `lexical-sae certify` wrote.")
+    if found.get("version") != VERSION:
+        raise ValueError(
+            f"{file} has version {found.get('version')!r}; expected {VERSION}. Use the version of "
+            "lexical-sae that wrote it."
+        )
+    for section, kind in SECTIONS.items():
+        if not isinstance(found.get(section), kind):
+            raise ValueError(f"{file} has no whole {section!r}; the certificate is damaged.")
+    return found
+
+
+def differences(
+    certificate: dict[str, Any],
+    model: LexicalSAE,
+    test: TextDataset,
+    train: TextDataset | None,
+    *,
+    advance: Advance = lambda rows: None,
+) -> list[str]:
+    """What a new measurement finds otherwise than the certificate says, a sentence each."""
+    from lexical_sae.model.fingerprint import dictionary_hash, model_hash
+
+    said = certificate["model"]
+    identity = {"hash": model_hash(model), "dictionary": dictionary_hash(model)}
+    for name, value in identity.items():
+        if said.get(name) != value:
+            what = "model" if name == "hash" else name
+            return [
+                f"The {what} is another one: {value[:12]}… instead of {str(said.get(name))[:12]}…"
+            ]
+    again = certify_removal(
+        model,
+        test,
+        train,
+        seed=certificate["seed"],
+        advance=advance,
+    )
+    if certificate["data"] != again["data"]:
+        return [f"The data are other ones: {again['data']} instead of {certificate['data']}."]
+    found = []
+    for section in SECTIONS:
+        allowed = PROBE if section == "leak" else ROUNDING
+        found += _apart(section, certificate[section], again[section], allowed)
+    return found
+
+
+def _apart(where: str, said: Any, again: Any, allowed: float) -> list[str]:
+    """Every place where two values differ by more than is allowed of their size."""
+    if isinstance(said, dict) and isinstance(again, dict):
+        keys = sorted({*said, *again})
+        return [
+            line
+            for key in keys
+            for line in _apart(f"{where}.{key}", said.get(key), again.get(key), allowed)
+        ]
+    if isinstance(said, list) and isinstance(again, list) and len(said) == len(again):
+        pairs = enumerate(zip(said, again, strict=True))
+        return [line for i, (a, b) in pairs for line in _apart(f"{where}[{i}]", a, b, allowed)]
+    if _number(said) and _number(again):
+        near = math.isclose(said, again, rel_tol=allowed, abs_tol=allowed)
+        exact = isinstance(said, int) and isinstance(again, int)
+        same = said == again if exact else near
+    else:
+        same = said == again
+    return [] if same else [f"{where} is {again!r}; the certificate says {said!r}."]
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

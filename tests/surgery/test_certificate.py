@@ -1,0 +1,185 @@
+"""Suppress, restore, certify, verify: on a small trained run, and what is not as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from rich.console import Console
+
+from lexical_sae.evaluation.reading import read_texts
+from lexical_sae.model.lexical_layer import LexicalLayer
+from lexical_sae.model.lexical_sae import LexicalSAE
+from lexical_sae.surgery.non_interference import check_non_interference
+from lexical_sae.surgery.suppression import without_words
+from lexical_sae.training.config import resolve_config
+from lexical_sae.training.run import train_run
+from tests.command_line import run
+from tests.text.conftest import write_columns
+from tests.tiny import TEXTS, tiny_model
+from tests.training.small import save_backbone, small_dataset
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained run, the run without a word, keys, and a signed and a plain certificate."""
+    folder = tmp_path_factory.mktemp("surgery")
+    backbone, data = save_backbone(folder / "backbone"), folder / "data"
+    data.mkdir()
+    for split, rows, seed in (("train", 120, 0), ("test", 60, 1)):
+        found = small_dataset(rows, seed)
+        names = [found.label_names[label] for label in found.labels]
+        write_columns(data / f"{split}.csv", {"text": found.texts, "label": names})
+    settings = {
+        "dataset": str(data),
+        "backbone": str(backbone),
+        "epochs": 2,
+        "batch_size": 8,
+        "target_words": 4,
+        "start_words": 16,
+        "learning_rate": 1e-3,
+        "dictionary_rate_factor": 1,
+    }
+    train_run(resolve_config(settings), folder / "run", console=Console(quiet=True))
+    key, other = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "key.pem").write_bytes(private)
+    for name, one in (("public.pem", key), ("other.pem", other)):
+        public = one.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (folder / name).write_bytes(public)
+    shown, _ = run("suppress", folder / "run", "lovely", "boring", "--output", folder / "cut")
+    assert "lovely: lovely" in shown
+    assert f"saved to {folder / 'cut'}" in shown
+    run("certify", folder / "cut", "--output", folder / "plain.json")
+    signed = ("--output", folder / "signed.json", "--sign", folder / "key.pem")
+    shown, _ = run("certify", folder / "cut", *signed)
+    assert "changed 0 logits" in shown
+    assert "leak, linear probe" in shown
+    return folder
+
+
+def test_the_original_is_untouched_and_the_record_tells(folder: Path) -> None:
+    first, cut = (LexicalSAE.from_pretrained(folder / name / "model") for name in ("run", "cut"))
+    assert bool(first.lexical.keep.all())
+    assert int((~cut.lexical.keep).sum()) == 2
+    (entry,) = json.loads((folder / "cut" / "suppression.json").read_text())
+    assert entry["words"] == ["boring", "lovely"]
+    assert (folder / "cut" / "config.yaml").is_file()
+
+
+def test_restore_gives_the_same_model_back(folder: Path, tmp_path: Path) -> None:
+    shown, _ = run("restore", folder / "cut", "--output", tmp_path / "back")
+    assert "2 words are back" in shown
+    weights = "model/model.safetensors"
+    assert (tmp_path / "back" / weights).read_bytes() == (folder / "run" / weights).read_bytes()
+    _, error = run("restore", tmp_path / "back", "--output", tmp_path / "x", code=2)
+    assert "nothing to restore" in error
+
+
+def test_certificates_are_verified(folder: Path) -> None:
+    shown, _ = run("verify", folder / "signed.json", folder / "cut")
+    assert "the signature holds" in shown
+    assert "verified" in shown
+    run("verify", folder / "plain.json", folder / "cut")
+    keys = ("--public-key", folder / "public.pem")
+    run("verify", folder / "signed.json", folder / "cut", *keys)
+    shown, _ = run("verify", folder / "plain.json", folder / "cut", *keys, code=1)
+    assert "it is not signed" in shown
+    keys = ("--public-key", folder / "other.pem")
+    shown, _ = run("verify", folder / "signed.json", folder / "cut", *keys, code=1)
+    assert "signed by another key" in shown
+
+
+def test_one_changed_byte_of_the_model_is_found(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(folder / "cut", tmp_path / "cut")
+    weights = tmp_path / "cut" / "model" / "model.safetensors"
+    held = bytearray(weights.read_bytes())
+    held[-1001] ^= 1
+    weights.write_bytes(bytes(held))
+    shown, _ = run("verify", folder / "plain.json", tmp_path / "cut", code=1)
+    assert "The model is another one" in shown
+    shown, _ = run("verify", folder / "plain.json", folder / "run", code=1)
+    assert "The model is another one" in shown
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "found"),
+    [
+        ("effect", "decisions_changed", 99, "effect.decisions_changed is"),
+        ("effect", "mean_realised_change", 5.0, "effect.mean_realised_change is"),
+        ("accuracy", "after", 0.123, "accuracy.after is"),
+        ("leak", "concept", "nothing", "leak.concept is"),
+        ("non_interference", "fillings", 10, "non_interference.fillings is 10000"),
+        ("data", "hash", "ab", "The data are other ones"),
+    ],
+)
+def test_one_changed_number_is_found(
+    folder: Path, tmp_path: Path, section: str, key: str, value: object, found: str
+) -> None:
+    for name in ("plain", "signed"):
+        certificate = json.loads((folder / f"{name}.json").read_text())
+        certificate[section][key] = value
+        (tmp_path / "c.json").write_text(json.dumps(certificate))
+        shown, _ = run("verify", tmp_path / "c.json", folder / "cut", code=1)
+        assert (found if name == "plain" else "its signature does not fit") in shown
+
+
+def test_what_is_no_certificate_is_refused(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    whole = json.loads((folder / "plain.json").read_text())
+    for text, message in (
+        ("{", "is no JSON"),
+        ('{"format": "other"}', "is no lexical-sae removal certificate"),
+        (json.dumps({**whole, "version": 7}), "has version 7; expected 1"),
+        (json.dumps({**whole, "effect": None}), "has no whole 'effect'"),
+    ):
+        file.write_text(text)
+        _, error = run("verify", file, folder / "cut", code=2)
+        assert message in error
+    _, error = run("verify", tmp_path / "no.json", folder / "cut", code=2)
+    assert "was not found; expected a certificate" in error
+
+
+def test_bad_input(folder: Path, tmp_path: Path) -> None:
+    cut, out = folder / "run", tmp_path / "x"
+    for arguments, message in (
+        (("suppress", cut, "lovly", "--output", out), "'lovly' is not in the dictionary; the nea"),
+        (("suppress", cut, "--output", out), "No words were given"),
+        (("suppress", cut, "--regex", ".", "--output", out), "would cut all"),
+        (("suppress", cut, "--list", "nowhere", "--output", out), "'nowhere' is no list of words"),
+        (("suppress", cut, "lovely", "--output", folder), "exists and is not empty"),
+        (("certify", cut, "--output", tmp_path / "c.json"), "nothing to certify"),
+        (("certify", folder / "cut", "--output", folder / "plain.json"), "exists; choose another"),
+        (
+            ("certify", folder / "cut", "--output", tmp_path / "c", "--sign", folder / "other.pem"),
+            "holds no ed25519 private key",
+        ),
+    ):
+        _, error = run(*arguments, code=2)
+        assert message in error
+        assert len(error.strip().splitlines()) == 1
+    assert not out.exists()
+
+
+def test_a_mask_that_does_not_hold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model("bert")
+    view = without_words(model, [3, 5])
+    state = read_texts(view, TEXTS[:8], [0] * 8).state
+    inputs = model.encode(TEXTS[:4]).model_inputs()
+    found = check_non_interference(view, state, **inputs)
+    assert (found.fillings, found.differing) == (10_000, 0)
+    with pytest.raises(ValueError, match="No word is cut"):
+        check_non_interference(model, state, **inputs)
+    # a gate that forgets the mask: cut words open as soon as their weights are large enough
+    monkeypatch.setattr(LexicalLayer, "_bound", lambda self, theta, reach: theta.detach())
+    assert check_non_interference(view, state, **inputs).differing > 0
