@@ -37,11 +37,16 @@ def test_only_words_of_the_texts(monkeypatch: pytest.MonkeyPatch, tmp_path) -> N
     torch.testing.assert_close(before, after, rtol=0, atol=0)
 
 
-def test_too_few_words_leave_the_dictionary_whole() -> None:
+def test_too_few_words_are_filled_up_with_the_commonest(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = tiny_tokenizer("wordpiece")
     whole = build_dictionary(tokenizer, "words", len(tokenizer))
     assert build_dictionary(tokenizer, "texts", len(tokenizer)) == whole
-    assert words_of_texts(tokenizer, whole, TEXTS) == whole
+    assert words_of_texts(tokenizer, whole, TEXTS) == whole  # there are no more
+    monkeypatch.setattr(module, "FEWEST_WORDS", 9)
+    last = whole.words[-1]
+    found = words_of_texts(tokenizer, whole, [last])
+    assert found.words == (*whole.words[:8], last)
+    assert list(found.token_ids) == sorted(found.token_ids)
 
 
 def test_texts_are_needed() -> None:

@@ -102,14 +102,17 @@ def build_dictionary(
 def words_of_texts(
     tokenizer: PreTrainedTokenizerBase, dictionary: Dictionary, texts: Sequence[str]
 ) -> Dictionary:
-    """The entries of `dictionary` that occur in `texts` as tokens; all of them if fewer than
-    `FEWEST_WORDS` do, since a small sample says little about the words of its kind."""
+    """The entries of `dictionary` that occur in `texts` as tokens. If fewer than `FEWEST_WORDS` do,
+    others fill up to that number, since a small sample says little about the words of its kind:
+    those of the lowest ids, which vocabularies give to the commonest, single characters last."""
     seen: set[int] = set()
     for start in range(0, len(texts), 1024):
         some: Any = tokenizer(list(texts[start : start + 1024]), add_special_tokens=False)
         seen.update(token for ids in some["input_ids"] for token in ids)
     kept = [v for v, token in enumerate(dictionary.token_ids) if token in seen]
-    return dictionary.select(kept) if len(kept) >= FEWEST_WORDS else dictionary
+    others = [v for v, token in enumerate(dictionary.token_ids) if token not in seen]
+    others.sort(key=lambda v: len(dictionary.words[v]) == 1)
+    return dictionary.select(sorted(kept + others[: max(0, FEWEST_WORDS - len(kept))]))
 
 
 def _is_word(text: str) -> bool:
