@@ -10,7 +10,17 @@ import pytest
 import lexical_sae
 
 ROOT = Path(lexical_sae.__file__).parent
-ORDER = ("text", "model", "attribution", "certify", "report", "training", "evaluation", "surgery")
+ORDER = (
+    "text",
+    "model",
+    "attribution",
+    "certify",
+    "report",
+    "training",
+    "evaluation",
+    "surgery",
+    "studies",
+)
 FILES = sorted(ROOT.rglob("*.py"))
 
 

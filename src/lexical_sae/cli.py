@@ -23,6 +23,7 @@ from lexical_sae.commands.explain import explain
 from lexical_sae.commands.overview import overview
 from lexical_sae.commands.predict import predict
 from lexical_sae.commands.recipes import recipes
+from lexical_sae.commands.run import run
 from lexical_sae.commands.suppress import restore, suppress
 from lexical_sae.commands.train import train
 from lexical_sae.commands.words import words
@@ -54,7 +55,7 @@ def options(
 for command in (
     *(demo, datasets, data, recipes, train),
     *(predict, explain, evaluate, overview, diff, build, words),
-    *(suppress, restore, certify, verify),
+    *(suppress, restore, certify, verify, run),
 ):
     app.command()(command)
 

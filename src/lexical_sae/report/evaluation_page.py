@@ -17,22 +17,22 @@ def evaluation_page(evaluation: Mapping[str, Any], title: str = "Is the explanat
     meanings = evaluation["metrics"]
     identity = evaluation["identity"]
     articles = [render("evaluation_summary.html", lines=summary(evaluation))]
-    articles += [_step(step, meanings) for step in evaluation["steps"].values()]
-    articles.append(
-        render(
-            "evaluation_record.html",
-            identity=[(name, str(value)) for name, value in identity.items()],
-            versions=sorted(
-                (name, version)
-                for name, version in evaluation["environment"]["versions"].items()
-                if version
-            ),
-        )
-    )
+    articles += [step_article(step, meanings) for step in evaluation["steps"].values()]
+    articles.append(record_article(identity, evaluation["environment"]))
     lead = (
         f"{identity['dataset']}, {identity['split']} split, {identity['rows']:,} {identity['unit']}"
     )
     return page(title, lead, articles)
+
+
+def record_article(identity: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
+    """What the numbers are of: hashes and options, and the versions that they came from."""
+    versions = environment["versions"].items()
+    return render(
+        "evaluation_record.html",
+        identity=[(name, str(value)) for name, value in identity.items()],
+        versions=sorted((name, version) for name, version in versions if version),
+    )
 
 
 def summary(evaluation: Mapping[str, Any]) -> list[str]:
@@ -89,7 +89,8 @@ def summary(evaluation: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _step(step: Mapping[str, Any], meanings: Mapping[str, Any]) -> str:
+def step_article(step: Mapping[str, Any], meanings: Mapping[str, Any]) -> str:
+    """One step with its numbers, figures, tables, worst cases and notes."""
     finding = Finding.from_dict(dict(step))
     metrics = [
         {

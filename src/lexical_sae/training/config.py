@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from lexical_sae.text.catalog import CATALOG
 from lexical_sae.text.wheels import MINILM
-from lexical_sae.text.yaml_text import read_value, read_yaml
+from lexical_sae.text.yaml_text import read_yaml
+from lexical_sae.training.assignments import ASSIGNED, laid_over, read_assignments
 from lexical_sae.training.combinations import check_combinations
 from lexical_sae.training.config_text import run_text
 from lexical_sae.training.expectations import expectation, nearest_key, part_of, shown
@@ -23,7 +24,6 @@ from lexical_sae.training.recipes import RECIPES
 from lexical_sae.training.settings import Settings
 
 DEFAULT_BACKBONE = f"wheel:{MINILM}"
-ASSIGNED = "--set"  # how messages name values that were given on the command line
 
 
 class RunConfig(BaseModel):
@@ -103,13 +103,13 @@ def resolve_config(
     overrides = {} if overrides is None else overrides
     _check_keys(mapping, where)
     _check_keys(overrides, ASSIGNED)
-    given = _laid_over(mapping, overrides)
+    given = laid_over(mapping, overrides)
     recipe = given.setdefault("recipe", default_recipe(given.get("dataset")))
     # an unknown recipe is told with everything else; until then any will do
     base = RECIPES[recipe if isinstance(recipe, str) and recipe in RECIPES else "default"]
     settings = {key: value for key, value in given.items() if key in Settings.model_fields}
     run: dict[str, Any] = {key: value for key, value in given.items() if key in RUN_FIELDS}
-    run["settings"] = _laid_over(base.model_dump(), settings)
+    run["settings"] = laid_over(base.model_dump(), settings)
     try:
         # strict: true is no number, "yes" is no boolean, "3" is no 3
         return RunConfig.model_validate(run, strict=True)
@@ -131,32 +131,9 @@ def dump_config(config: RunConfig) -> str:
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     """`["epochs=3", "completeness.weight=2"]` as the mapping that YAML would give."""
-    found: dict[str, Any] = {}
-    for assignment in assignments:
-        name, equals, text = assignment.partition("=")
-        keys = name.strip().split(".")
-        if not equals or not all(keys) or not text.strip():
-            raise ValueError(
-                f"{ASSIGNED} {shown(assignment)}: expected KEY=VALUE, e.g. epochs=3, "
-                "completeness.weight=2 or anchor=null."
-            )
-        value = read_value(text, f"the value of {ASSIGNED} {shown(assignment)}")
-        for key in reversed(keys):
-            value = {key: value}
-        found = _laid_over(found, value)
+    found = read_assignments(assignments)
     _check_keys(found, ASSIGNED)
     return found
-
-
-def _laid_over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    """Two levels, as deep as settings go: a mapping changes only the keys that it names."""
-    merged = dict(base)
-    for key, value in top.items():
-        under = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(under, Mapping):
-            value = {**under, **value}
-        merged[key] = value
-    return merged
 
 
 def _check_keys(mapping: Mapping[str, Any], where: str) -> None:

@@ -1,0 +1,1 @@
+"""Studies: experiments from one file each, that leave a folder with results and a report."""

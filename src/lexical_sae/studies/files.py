@@ -1,0 +1,58 @@
+"""Study files: YAML with a `study` that names its kind; whatever is wrong gets one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.text.yaml_text import read_yaml
+from lexical_sae.training.assignments import laid_over, read_assignments
+from lexical_sae.training.expectations import nearest_key
+
+STUDIES: dict[str, type[BaseModel]] = {"surgery": SurgeryConfig}
+
+
+def load_study(path: Path, assignments: Sequence[str] = ()) -> BaseModel:
+    """The config of a study, with the assignments (KEY=VALUE) laid over it."""
+    if not path.is_file():
+        raise ValueError(f"{path} was not found; expected a YAML file with a study.")
+    try:
+        found = read_yaml(path.read_text(encoding="utf-8-sig"), str(path))
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text; expected a YAML file.") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} holds no mapping; expected study: and its settings.")
+    given = laid_over(found, read_assignments(assignments))
+    kind = given.get("study")
+    if kind not in STUDIES:
+        raise ValueError(f"{path}: study is {kind!r}; {nearest_key(kind, STUDIES)}")
+    try:
+        return STUDIES[kind].model_validate(given)
+    except ValidationError as error:
+        raise ValueError(f"{path}: {_sentence(error, STUDIES[kind])}") from None
+
+
+def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first thing that is wrong."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        known = _keys_at(model, [str(part) for part in first["loc"][:-1]])
+        return f"unknown key {place!r}; {nearest_key(first['loc'][-1], known)}"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}." if place else message
+
+
+def _keys_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """The keys that the mapping at `path` may have."""
+    from lexical_sae.training.expectations import part_of
+
+    for key in path:
+        inner = part_of(model.model_fields[key])
+        if inner is None:
+            return []
+        model = inner
+    return list(model.model_fields)

@@ -1,0 +1,91 @@
+"""The surgery study: train, find the words behind a gap, cut them out, compare with LEACE."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lexical_sae.evaluation.suite import data_hash
+from lexical_sae.model.fingerprint import dictionary_hash, model_hash
+from lexical_sae.report.finding import Finding
+from lexical_sae.report.study_page import write_study
+from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.studies.surgery_findings import decomposition, front, groups_table, summary
+from lexical_sae.studies.surgery_subject import SurgerySubject
+from lexical_sae.studies.treatments import compared_treatments
+from lexical_sae.surgery.comparison import comparison_table
+from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
+from lexical_sae.surgery.gap import decompose_gap, positive_scores
+from lexical_sae.training.environment import environment, plain_values, write_json
+
+
+def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[str, Any]:
+    """The whole study; leaves results.json, report.html and tables in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    study = SurgerySubject(config, folder, console)
+    clock = time.perf_counter()
+    gold = study.gold(study.choosing)
+    groups = study.data.groups(study.data.choosing)
+    said = positive_scores(study.choosing.state.logits, study.positive) >= 0.5
+    parts = decompose_gap(study.choosing.state, study.direction, said, gold, groups)
+    taken_apart = (decomposition(parts, study.model), time.perf_counter() - clock)
+    clock = time.perf_counter()
+    console.print("looking for the smallest cut", style="dim")
+    path = greedy_cut(
+        Rows(study.choosing.state, study.choosing.labels),
+        groups,
+        Rows(study.validation.state, study.validation.labels),
+        study.positive,
+        candidate_words([part.words for part in parts]),
+        largest_loss=config.largest_loss,
+        steps=config.words,
+    )
+    cut = [step.coordinate for step in path]
+    walked = (front(study, path), time.perf_counter() - clock)
+    clock = time.perf_counter()
+    compared = compared_treatments(study, cut)
+    table = Finding(tables=(comparison_table(compared), groups_table(compared[:2])))
+    lines = summary(compared, study.words(cut))
+    for line in lines:
+        console.print(line, markup=False)
+    record = {
+        "model": model_hash(study.model),
+        "dictionary": dictionary_hash(study.model),
+        "measured": data_hash(study.data.measured),
+        "task": f"{study.run_config.dataset}, test split",
+        "seed": config.seed,
+    }
+    found = plain_values(
+        {
+            "study": "surgery",
+            "config": config.model_dump(),
+            "identity": record,
+            "summary": lines,
+            "words": study.words(cut),
+            "path": [asdict(step) for step in path],
+            "comparison": [asdict(one) for one in compared],
+            "environment": environment({"seed": config.seed}),
+        }
+    )
+    write_json(folder / "results.json", found)
+    write_study(
+        folder,
+        "Surgery",
+        f"{study.data.measured.name}, {len(study.data.measured):,} rows measured",
+        lines,
+        {
+            ("Which words make the gap", "Where does a group's margin come from?"): taken_apart,
+            ("The smallest cut", "How far does the gap fall with each word?"): walked,
+            ("Treatments", "What does each way cost and bring?"): (
+                table,
+                time.perf_counter() - clock,
+            ),
+        },
+        record,
+        found["environment"],
+    )
+    return dict(found)

@@ -1,0 +1,92 @@
+"""The rows of a surgery study: what is trained on, chosen on and measured on, apart."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from lexical_sae.evaluation.held_out import same_labels
+from lexical_sae.studies.planted import plant, plant_everywhere
+from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.surgery.groups import Groups, groups_of_column, groups_of_terms
+from lexical_sae.surgery.word_lists import load_word_list
+from lexical_sae.text.dataset import TextDataset
+from lexical_sae.text.registry import load_splits
+from lexical_sae.training.config import RunConfig
+from lexical_sae.training.run import Data, load_data
+
+
+@dataclass(frozen=True, eq=False)
+class StudyData:
+    """`task` is trained on; words are chosen on `choosing` (with groups) and the task's validation
+    rows; everything shown is measured on `measured` and the task's test rows."""
+
+    task: Data
+    choosing: TextDataset
+    measured: TextDataset
+    terms: dict[str, tuple[str, ...]]  # the words whose mention is the concept, by group
+    column: str | None
+
+    def groups(self, data: TextDataset) -> Groups:
+        if self.column is not None:
+            return groups_of_column(data, self.column)
+        return groups_of_terms(data.texts, self.terms)
+
+
+def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
+    task = load_data(run)
+    if task.train.task != "classification" or task.validation is None or task.test is None:
+        raise ValueError(
+            f"{run.dataset} has no train, validation and test split of labelled texts; a surgery "
+            "study needs all three."
+        )
+    if config.planted is not None:
+        return _planted(config, task)
+    assert config.biased is not None
+    biased = config.biased
+    names = list(task.train.label_names)
+    if biased.choose is None:
+        rows = same_labels(_split(biased.dataset, biased.split), names)
+        half = min(biased.rows, len(rows) // 2)
+        order = _shuffled(len(rows), config.seed)
+        choosing, measured = (
+            rows.select(sorted(part)) for part in (order[:half], order[half : 2 * half])
+        )
+    else:
+        choosing, measured = (
+            some.select(sorted(_shuffled(len(some), config.seed)[: biased.rows]))
+            for some in (
+                same_labels(_split(biased.dataset, split), names)
+                for split in (biased.choose, biased.split)
+            )
+        )
+    terms = load_word_list(biased.terms or config.concept)
+    return StudyData(task, choosing, measured, terms, biased.column)
+
+
+def _split(dataset: str, split: str) -> TextDataset:
+    splits = load_splits(dataset)
+    if split not in splits:
+        raise ValueError(f"{dataset} has no split {split!r}; expected one of {', '.join(splits)}.")
+    return splits[split]
+
+
+def _shuffled(count: int, seed: int) -> list[int]:
+    order = list(range(count))
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def _planted(config: SurgeryConfig, task: Data) -> StudyData:
+    """Training and validation rows have the shortcut; the measured ones have the word anywhere."""
+    planted, seed = config.planted, config.seed
+    assert planted is not None
+    assert task.validation is not None
+    assert task.test is not None
+    spoilt = Data(
+        plant(task.train, planted, seed), plant(task.validation, planted, seed + 1), task.test
+    )
+    choosing = plant_everywhere(task.validation, planted, seed + 2)
+    measured = plant_everywhere(task.test, planted, seed + 3)
+    marked: dict[str, tuple[str, ...]] = {planted.word: (planted.word,)}
+    return StudyData(spoilt, choosing, measured, marked, None)

@@ -1,0 +1,85 @@
+"""The subject of a surgery study: the trained model and its passes over every set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from lexical_sae.evaluation.reading import Reading, read_texts, spread
+from lexical_sae.model.lexical_sae import LexicalSAE
+from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.studies.surgery_data import StudyData, load_study_data
+from lexical_sae.surgery.fairness import FEWEST_ROWS
+from lexical_sae.surgery.gap import direction_of
+from lexical_sae.surgery.groups import groups_of_terms
+from lexical_sae.surgery.rates import Bools
+from lexical_sae.text.dataset import TextDataset
+from lexical_sae.training.config import dump_config, resolve_config
+from lexical_sae.training.run import train_run
+
+TRAIN_ROWS = 4000  # of the task, that erasers and probes are fitted on
+
+
+class SurgerySubject:
+    """What is read once and used by every part."""
+
+    def __init__(self, config: SurgeryConfig, folder: Path, console: Console) -> None:
+        self.config, self.folder, self.console = config, folder, console
+        self.run_config = resolve_config(config.train, where="train")
+        self.data: StudyData = load_study_data(config, self.run_config)
+        self.model = self._trained()
+        labels = self.model.config.labels
+        self.direction = direction_of(labels, config.positive)
+        self.positive = [labels.index(name) for name in config.positive]
+        assert self.data.task.validation is not None
+        assert self.data.task.test is not None
+        self.task_test: TextDataset = self.data.task.test
+        train = self.data.task.train
+        self.train = train.select(spread(len(train), TRAIN_ROWS))
+        self.choosing = self._read(self.data.choosing, "rows to choose words on")
+        self.measured = self._read(self.data.measured, "rows to measure gaps on")
+        self.validation = self._read(self.data.task.validation, "the task's validation rows")
+        self.test = self._read(self.task_test, "the task's test rows")
+        self.fitted = self._read(self.train, "training rows")
+
+    def _trained(self) -> LexicalSAE:
+        folder = self.folder / "run"
+        same = folder / "config.yaml"
+        if (folder / "metrics.json").is_file():
+            if same.read_text(encoding="utf-8") != dump_config(self.run_config):
+                raise ValueError(f"{folder} holds a run with other settings; change --output.")
+            self.console.print(f"{folder} is trained already", style="dim")
+        else:
+            found = train_run(self.run_config, folder, console=self.console, data=self.data.task)
+            if "stopped" in found:
+                raise SystemExit(130)
+        return LexicalSAE.from_pretrained(folder / "model")
+
+    def _read(self, data: TextDataset, what: str) -> Reading:
+        self.console.print(f"reading {what}: {len(data):,}", style="dim")
+        return read_texts(self.model, data.texts, data.labels)
+
+    def concept(self, data: TextDataset) -> Bools:
+        """Rows that mention one of the words."""
+        marks = groups_of_terms(data.texts, self.data.terms)
+        found: Bools = np.any(np.stack(list(marks.values())), axis=0)
+        return found
+
+    def gold(self, reading: Reading) -> Bools:
+        """Rows that are rightly flagged."""
+        return np.isin(reading.labels.numpy(), self.positive)
+
+    def words(self, coordinates: Sequence[int]) -> list[str]:
+        assert self.model.dictionary is not None
+        return [self.model.dictionary.words[v] for v in coordinates]
+
+    def concept_columns(self) -> Tensor | None:
+        """[N, G] for the training rows: the groups of words that enough rows mention, if any."""
+        marks = groups_of_terms(self.train.texts, self.data.terms)
+        many = [m for m in marks.values() if FEWEST_ROWS <= m.sum() <= len(m) - FEWEST_ROWS]
+        return torch.from_numpy(np.stack(many, 1)).double() if many else None
