@@ -114,3 +114,15 @@ def test_unknown_settings_and_double_ones(backbone: str) -> None:
         classifier(backbone, settings={"epochs": 3}).fit(TEXTS, NAMES)
     with pytest.raises(NotFittedError, match="not fitted"):
         classifier(backbone).predict(TEXTS)
+
+
+def test_without_words(fitted: LexicalClassifier, tmp_path: Path) -> None:
+    opened = [word.word for word in fitted.explain(TEXTS[0]).vocabulary]
+    with pytest.warns(UserWarning, match="'xyzzy' is not in the dictionary"):
+        cut = fitted.without([opened[0], "xyzzy"], exact=True)
+    assert opened[0] not in [word.word for word in cut.explain(TEXTS[0]).vocabulary]
+    assert [word.word for word in fitted.explain(TEXTS[0]).vocabulary] == opened
+    assert cut.classes_.tolist() == fitted.classes_.tolist()
+    cut.save(tmp_path / "cut")
+    again = LexicalClassifier.load(tmp_path / "cut")
+    np.testing.assert_array_equal(again.predict_proba(TEXTS[:5]), cut.predict_proba(TEXTS[:5]))

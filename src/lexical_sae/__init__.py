@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE as LexicalSAE
     from lexical_sae.model.open_words import OpenWords as OpenWords
     from lexical_sae.model.state import CircuitState as CircuitState
+    from lexical_sae.surgery.fairness import evaluate_bias as evaluate_bias
+    from lexical_sae.surgery.suppression import SuppressedModel as SuppressedModel
+    from lexical_sae.surgery.suppression import suppress_token_globally as suppress_token_globally
     from lexical_sae.text import load_dataset as load_dataset
     from lexical_sae.training.geco import GECOController as GECOController
     from lexical_sae.training.trainer import LexicalTrainer as LexicalTrainer
@@ -46,6 +49,9 @@ _HOMES = {
     "TagExplanation": "lexical_sae.attribution.tag_explanation",
     "LexicalSAE": "lexical_sae.model.lexical_sae",
     "LexicalSAEConfig": "lexical_sae.model.config",
+    "SuppressedModel": "lexical_sae.surgery.suppression",
+    "suppress_token_globally": "lexical_sae.surgery.suppression",
+    "evaluate_bias": "lexical_sae.surgery.fairness",
     "OpenWords": "lexical_sae.model.open_words",
     "circuit_mask": "lexical_sae.attribution.circuits",
     "compute_attribution_tensor": "lexical_sae.attribution.contributions",

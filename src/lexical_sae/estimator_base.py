@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import tempfile
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -107,6 +109,22 @@ class LexicalEstimator(BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} is not fitted; call fit or load(folder)."
             )
         return self.model_
+
+    def without(
+        self: Fitted, words: Iterable[str], *, patterns: Iterable[str] = (), exact: bool = False
+    ) -> Fitted:
+        """The same estimator without some words, and their other forms unless `exact`: whatever the
+        text, they cannot matter. Weights are shared; this one stays as it is. A word that is not
+        in the dictionary gets a warning that names the nearest ones."""
+        from lexical_sae.surgery.selection import no_word
+        from lexical_sae.surgery.suppression import suppress_words
+
+        cut = suppress_words(self._fitted(), words, patterns=patterns, exact=exact)
+        for missing in cut.selection.missing.items():
+            warnings.warn(no_word(*missing), stacklevel=2)
+        other = copy.copy(self)
+        other.model_ = cut.view
+        return other
 
     def _save(self, folder: str | Path, also: Mapping[str, Any]) -> None:
         self._fitted().save_pretrained(folder)
