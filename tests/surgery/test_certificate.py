@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,8 +102,6 @@ def test_certificates_are_verified(folder: Path) -> None:
 
 
 def test_one_changed_byte_of_the_model_is_found(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(folder / "cut", tmp_path / "cut")
     weights = tmp_path / "cut" / "model" / "model.safetensors"
     held = bytearray(weights.read_bytes())
@@ -183,3 +184,34 @@ def test_a_mask_that_does_not_hold_is_found_out(monkeypatch: pytest.MonkeyPatch)
     # a gate that forgets the mask: cut words open as soon as their weights are large enough
     monkeypatch.setattr(LexicalLayer, "_bound", lambda self, theta, reach: theta.detach())
     assert check_non_interference(view, state, **inputs).differing > 0
+
+
+def test_the_mask_alone_changes_and_no_model_is_built(folder: Path) -> None:
+    first, cut = (
+        (folder / name / "model" / "model.safetensors").read_bytes() for name in ("run", "cut")
+    )
+    assert len(first) == len(cut)
+    assert sum(a != b for a, b in zip(first, cut, strict=True)) == 2
+    command = ["lexical-sae", "suppress", folder / "run", "funny", "--output", folder / "other"]
+    code = f"import sys; sys.argv = {[str(part) for part in command]!r}\n"
+    code += "from lexical_sae.cli import main; main()\nassert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_damaged_files_are_refused(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "run", tmp_path / "run")
+    weights, out = tmp_path / "run" / "model" / "model.safetensors", tmp_path / "x"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:500])
+    _, error = run("suppress", tmp_path / "run", "funny", "--output", out, code=2)
+    assert "is damaged; restore the original file" in error
+    weights.write_bytes(whole)
+    tokenizer = tmp_path / "run" / "model" / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace('"funny"', '"funnx"'))
+    _, error = run("suppress", tmp_path / "run", "lovely", "--output", out, code=2)
+    assert "is not the one that the model was saved with" in error
+    tokenizer.write_text("{")
+    _, error = run("suppress", tmp_path / "run", "lovely", "--output", out, code=2)
+    assert "is missing or damaged" in error
+    assert not out.exists()

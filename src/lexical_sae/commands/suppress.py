@@ -39,15 +39,12 @@ def suppress(
     wanted = list(words or [])
     for name in list_ or []:
         wanted += [word for group in load_word_list(name).values() for word in group]
-    model, found = suppress_saved(
+    dictionary, found = suppress_saved(
         run, model_folder_of(run), output, wanted, patterns=regex or (), exact=exact
     )
-    assert model.dictionary is not None
-    for line in found.notes(model.dictionary):
+    for line in found.notes(dictionary):
         plain(line)
-    plain(
-        f"{len(found.coordinates):,} of {len(model.dictionary):,} words cut out; saved to {output}"
-    )
+    plain(f"{len(found.coordinates):,} of {len(dictionary):,} words cut out; saved to {output}")
 
 
 def restore(run: Run, output: Output) -> None:
@@ -56,5 +53,5 @@ def restore(run: Run, output: Output) -> None:
     from lexical_sae.surgery.saved import restore_saved
 
     refuse_taken(output)
-    _, back = restore_saved(run, model_folder_of(run), output)
+    back = restore_saved(run, model_folder_of(run), output)
     plain(f"{back:,} words are back; saved to {output}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,12 @@ def tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
 
 def surface(tokenizer: PreTrainedTokenizerBase, token: str) -> str:
     """A token as people write it: no "##", "Ġ" or "▁"."""
-    text = tokenizer.convert_tokens_to_string([token]).strip()
+    return surface_of(tokenizer.convert_tokens_to_string, token)
+
+
+def surface_of(decode: Callable[[list[str]], str], token: str) -> str:
+    """The same by what turns a tokenizer's tokens into text."""
+    text = decode([token]).strip()
     return text[2:] if text.startswith("##") and len(text) > 2 else text
 
 

@@ -1,21 +1,36 @@
-"""Cuts of saved runs: a new folder with the cut model; the original is only read."""
+"""Cuts of saved runs: a new folder in which one mask has changed; the original is only read.
+
+The mask is a tensor of the weights' file, one byte per word, so nothing is computed and no model is
+built: the other bytes are copied as they are, and it takes as long as the copy.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from lexical_sae.model.fingerprint import model_hash
-from lexical_sae.model.lexical_sae import LexicalSAE
-from lexical_sae.surgery.selection import WordSelection
-from lexical_sae.surgery.suppression import suppress_token_globally, suppressed_coordinates
-from lexical_sae.training.environment import write_json
+import numpy as np
+
+from lexical_sae.model.dictionary import Dictionary, surface_of
+from lexical_sae.surgery.selection import WordSelection, chosen, find_words
+from lexical_sae.text.write_rows import replacing
 
 RECORD = "suppression.json"
 KEPT = ("config.yaml", "environment.json")  # of a run, so that its data are found again
+MASK, IDS = "lexical.keep", "lexical.token_ids"
+
+
+class SavedMask(NamedTuple):
+    """Where the mask of a saved model stands, and what it says."""
+
+    file: Path
+    start: int  # of its bytes in the file
+    keep: np.ndarray  # [V] bool
+    dictionary: Dictionary
 
 
 def suppress_saved(
@@ -26,31 +41,80 @@ def suppress_saved(
     *,
     patterns: Iterable[str] = (),
     exact: bool = False,
-) -> tuple[LexicalSAE, WordSelection]:
-    """A copy of a run without some words, and what was found."""
-    model = LexicalSAE.from_pretrained(model_folder)
-    original = model_hash(model)
-    found = suppress_token_globally(model, words, patterns=patterns, exact=exact)
-    assert model.dictionary is not None
+) -> tuple[Dictionary, WordSelection]:
+    """A copy of a run without some words; its dictionary and what was found."""
+    saved = read_mask(model_folder)
+    found = chosen(find_words(saved.dictionary, words, patterns=patterns, exact=exact))
+    keep = saved.keep.copy()
+    keep[list(found.coordinates)] = False
+    if not keep.any():
+        raise ValueError(
+            f"This would cut all {len(keep):,} words of the dictionary; at least one must stay."
+        )
     entry = {
-        "of": original,
+        "of": _sha256(saved.file),
         "asked": [*found.found, *found.missing],
-        "words": list(found.words(model.dictionary)),
+        "words": list(found.words(saved.dictionary)),
         "not_found": list(found.missing),
     }
-    _write(model, run, output, [*history(run), entry])
-    return model, found
+    _write(saved, keep, run, model_folder, output, entry)
+    return saved.dictionary, found
 
 
-def restore_saved(run: Path, model_folder: Path, output: Path) -> tuple[LexicalSAE, int]:
-    """A copy of a run with all words back, and how many they are."""
-    model = LexicalSAE.from_pretrained(model_folder)
-    original, back = model_hash(model), suppressed_coordinates(model)
+def restore_saved(run: Path, model_folder: Path, output: Path) -> int:
+    """A copy of a run with all words back; how many they are."""
+    saved = read_mask(model_folder)
+    back = int((~saved.keep).sum())
     if not back:
         raise ValueError(f"No word is cut out of {run}, so there is nothing to restore.")
-    model.restore()
-    _write(model, run, output, [*history(run), {"of": original, "restored": len(back)}])
-    return model, len(back)
+    entry = {"of": _sha256(saved.file), "restored": back}
+    _write(saved, np.ones_like(saved.keep), run, model_folder, output, entry)
+    return back
+
+
+def read_mask(folder: Path) -> SavedMask:
+    """The mask and the dictionary of a saved model, without building it."""
+    for file in sorted(folder.glob("*.safetensors")):
+        with file.open("rb") as source:
+            size = int.from_bytes(source.read(8), "little")
+            try:
+                header = json.loads(source.read(size))
+                if MASK not in header or IDS not in header:
+                    continue
+                found = {name: _tensor(source, header[name], 8 + size) for name in (MASK, IDS)}
+            except (ValueError, KeyError, TypeError, OverflowError, MemoryError):
+                raise ValueError(f"{file} is damaged; restore the original file.") from None
+        dictionary = _dictionary(folder, found[IDS].tolist())
+        said = header.get("__metadata__", {}).get("lexical_sae.dictionary")
+        if said != dictionary.hash:
+            raise ValueError(
+                f"The tokenizer in {folder} is not the one that the model was saved with; restore "
+                "the original files."
+            )
+        start = 8 + size + int(header[MASK]["data_offsets"][0])
+        return SavedMask(file, start, found[MASK].astype(bool), dictionary)
+    raise ValueError(f"{folder} holds no lexical-sae model; expected model.safetensors with words.")
+
+
+def _tensor(source: Any, entry: dict[str, Any], data: int) -> np.ndarray:
+    kind = {"BOOL": "uint8", "I64": "<i8"}[entry["dtype"]]
+    first, last = entry["data_offsets"]
+    source.seek(data + first)
+    return np.frombuffer(source.read(last - first), dtype=kind)
+
+
+def _dictionary(folder: Path, token_ids: list[int]) -> Dictionary:
+    from tokenizers import Tokenizer
+
+    file = folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception:  # the library's own, of no class
+        raise ValueError(f"{file} is missing or damaged; restore the original file.") from None
+    decode = tokenizer.decoder.decode if tokenizer.decoder is not None else " ".join
+    tokens = [tokenizer.id_to_token(index) for index in token_ids]
+    words = tuple("" if token is None else surface_of(decode, token) for token in tokens)
+    return Dictionary(tuple(token_ids), words)
 
 
 def history(run: Path) -> list[dict[str, Any]]:
@@ -65,11 +129,37 @@ def history(run: Path) -> list[dict[str, Any]]:
     return found if isinstance(found, list) else []
 
 
-def _write(model: LexicalSAE, run: Path, output: Path, record: list[dict[str, Any]]) -> None:
-    """The model last: a folder with a model in it is whole."""
-    output.mkdir(parents=True, exist_ok=True)
+def _write(
+    saved: SavedMask,
+    keep: np.ndarray,
+    run: Path,
+    model_folder: Path,
+    output: Path,
+    entry: dict[str, Any],
+) -> None:
+    """The weights last: a folder with weights in it is whole."""
+    record = [*history(run), entry]
+    target = output / "model"
+    target.mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         if (run / name).is_file():
             shutil.copyfile(run / name, output / name)
-    write_json(output / RECORD, record)
-    model.save_pretrained(output / "model")
+    with replacing(output / RECORD) as scratch:
+        scratch.write_text(json.dumps(record, indent=2, ensure_ascii=False), encoding="utf-8")
+    for file in sorted(model_folder.iterdir()):
+        # its card has the numbers of the model before
+        if file.is_file() and file not in (saved.file, model_folder / "README.md"):
+            shutil.copyfile(file, target / file.name)
+    with replacing(target / saved.file.name) as scratch:
+        shutil.copyfile(saved.file, scratch)
+        with scratch.open("r+b") as weights:
+            weights.seek(saved.start)
+            weights.write(keep.astype(np.uint8).tobytes())
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as source:
+        while block := source.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -41,6 +41,15 @@ class WordSelection:
         return lines + [no_word(asked, near) for asked, near in self.missing.items()]
 
 
+def chosen(selection: WordSelection) -> WordSelection:
+    """The selection itself; refused if nothing was found."""
+    if not selection.found:
+        if not selection.missing:
+            raise ValueError("No words were given; expected at least one.")
+        raise ValueError(" ".join(no_word(*entry) for entry in selection.missing.items()))
+    return selection
+
+
 def no_word(asked: str, near: Sequence[str]) -> str:
     """The sentence about a word that the dictionary does not have."""
     advice = f"the nearest are {', '.join(near)}" if near else "and nothing is near it"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lexical_sae.surgery.selection import WordSelection, find_words, no_word
+from lexical_sae.surgery.selection import WordSelection, chosen, find_words
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
@@ -82,22 +82,17 @@ def chosen_words(
         raise ValueError(f"words is the text {words!r}; expected a list of words, e.g. [word].")
     if model.dictionary is None:
         raise ValueError("This model has no tokenizer, so its words have no names.")
-    selection = find_words(model.dictionary, words, patterns=patterns, exact=exact)
-    if not selection.found:
-        if not selection.missing:
-            raise ValueError("No words were given; expected at least one.")
-        raise ValueError(" ".join(no_word(*entry) for entry in selection.missing.items()))
-    return selection
+    return chosen(find_words(model.dictionary, words, patterns=patterns, exact=exact))
 
 
 def without_words(model: LexicalSAE, coordinates: Iterable[int]) -> LexicalSAE:
     """A model of its own that shares every weight and buffer with `model` but the mask."""
-    chosen = tuple(coordinates)
-    refuse_emptying(model, chosen)
+    gone = tuple(coordinates)
+    refuse_emptying(model, gone)
     view, lexical = copy.copy(model), copy.copy(model.lexical)
     lexical._buffers = {**model.lexical._buffers, "keep": model.lexical.keep.clone()}
     view._modules = {**model._modules, "lexical": lexical}
-    view.suppress(chosen)
+    view.suppress(gone)
     return view
 
 
