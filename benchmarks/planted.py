@@ -4,8 +4,9 @@
 
 In each trial a word that has nothing to do with the task is put into 90 % of the training texts of
 one class and into 5 % of the others. The gap is then taken apart on held-out texts that have the
-word at random: is it the top word? After one `suppress` of the word, how much of the accuracy that
-the shortcut costs on test texts with the word at random comes back? Runs are kept under --output.
+word at random: is it the top word? After one `suppress` of the words that the search for the
+smallest cut names (and of the planted one alone, beside it), how much of the accuracy comes back that
+the shortcut costs on test texts with the word at random? Runs are kept under --output.
 """
 
 from __future__ import annotations
@@ -13,25 +14,29 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from benchmarks.runs import finished_run
-from lexical_sae.evaluation.reading import read_texts, spread
+from lexical_sae.evaluation.reading import Reading, read_texts, spread
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Planted
+from lexical_sae.surgery.effect import after_removal
+from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, direction_of, positive_scores
 from lexical_sae.surgery.groups import groups_of_terms
-from lexical_sae.surgery.suppression import suppress_words
+from lexical_sae.surgery.selection import find_words
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import load_splits
 from lexical_sae.training.config import resolve_config
 from lexical_sae.training.run import Data
 
 DATASET = "movie_snippets"
+LARGEST_LOSS, MOST_WORDS = 0.02, 10
 WORDS = (
     *("october", "window", "seven", "river", "paper"),
     *("station", "morning", "copper", "village", "ladder"),
@@ -52,47 +57,62 @@ def trial(
     data = Data(plant(train, planted, number), None, splits["test"])
     finished_run(config, where, data, console, f"{word}, planted for {label}")
     model = LexicalSAE.from_pretrained(where / "model")
-    top = _top_word(model, plant_everywhere(splits["validation"], planted, 100 + number), planted)
-    test = splits["test"]
-    spoilt = plant_everywhere(test, planted, 200 + number)
-    cut = suppress_words(model, [word]).view
+    validation, test = splits["validation"], splits["test"]
+    choosing = _read(model, plant_everywhere(validation, planted, 100 + number))
+    measured = _read(model, plant_everywhere(test, planted, 200 + number))
+    place = model.config.labels.index(label)
+    groups = groups_of_terms(choosing.names, {word: [word]})
+    parts = decompose_gap(
+        choosing.state,
+        direction_of(model.config.labels, [label]),
+        positive_scores(choosing.state.logits, [place]) >= 0.5,
+        choosing.labels.numpy() == place,
+        groups,
+    )
+    held = _read(model, validation)
+    path = greedy_cut(
+        Rows(choosing.state, choosing.labels),
+        groups,
+        Rows(held.state, held.labels),
+        [place],
+        candidate_words([part.words for part in parts]),
+        largest_loss=LARGEST_LOSS,
+        steps=MOST_WORDS,
+    )
+    assert model.dictionary is not None
+    names = model.dictionary.words
+    top = [names[v] for part in parts for v, _ in part.top(1)]
     accuracy = {
-        "without the word": _accuracy(model, test),
-        "word at random": _accuracy(model, spoilt),
-        "word at random, cut": _accuracy(cut, spoilt),
+        "without the word": _accuracy(_read(model, test), ()),
+        "word at random": _accuracy(measured, ()),
+        "the word cut": _accuracy(measured, find_words(model.dictionary, [word]).coordinates),
+        "the words found cut": _accuracy(measured, [step.coordinate for step in path]),
     }
     lost = accuracy["without the word"] - accuracy["word at random"]
-    back = accuracy["word at random, cut"] - accuracy["word at random"]
+    back = {
+        f"recovered by {name}": (accuracy[f"{name} cut"] - accuracy["word at random"]) / lost
+        if lost > 0
+        else None
+        for name in ("the word", "the words found")
+    }
     return {
         "word": word,
         "label": label,
-        "top_word": top,
-        "found": top == word,
+        "top_word": top[0] if top else None,
+        "found": top[:1] == [word],
+        "cut": [names[step.coordinate] for step in path],
         **{name: round(100 * value, 2) for name, value in accuracy.items()},
-        "recovered": back / lost if lost > 0 else None,
+        **back,
     }
 
 
-def _top_word(model: LexicalSAE, data: TextDataset, planted: Planted) -> str | None:
-    """The word that makes most of the gap of texts that hold the planted one."""
-    reading = read_texts(model, data.texts, data.labels)
-    place = model.config.labels.index(planted.label)
-    said = positive_scores(reading.state.logits, [place]) >= 0.5
-    parts = decompose_gap(
-        reading.state,
-        direction_of(model.config.labels, [planted.label]),
-        said,
-        reading.labels.numpy() == place,
-        groups_of_terms(data.texts, {planted.word: [planted.word]}),
-    )
-    top = parts[0].top(1) if parts else []
-    assert model.dictionary is not None
-    return model.dictionary.words[top[0][0]] if top else None
+def _read(model: LexicalSAE, data: TextDataset) -> Reading:
+    return read_texts(model, data.texts, data.labels)
 
 
-def _accuracy(model: LexicalSAE, data: TextDataset) -> float:
-    reading = read_texts(model, data.texts, data.labels)
-    return float((reading.state.predicted == reading.labels).double().mean())
+def _accuracy(reading: Reading, cut: Sequence[int]) -> float:
+    decided = after_removal(reading.state, cut).predicted
+    return float((decided == reading.labels).double().mean())
 
 
 def main() -> None:
@@ -107,7 +127,8 @@ def main() -> None:
     found = [trial(number, splits, chosen) for number in range(chosen.trials)]
     for one in found:
         print(json.dumps(one), file=sys.stderr)
-    known = [one["recovered"] for one in found if one["recovered"] is not None]
+    key = "recovered by the words found"
+    known = [one[key] for one in found if one[key] is not None]
     result = {
         "trials": len(found),
         "found": sum(one["found"] for one in found),
