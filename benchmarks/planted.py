@@ -5,8 +5,8 @@
 In each trial a word that has nothing to do with the task is put into 90 % of the training texts of
 one class and into 5 % of the others. The gap is then taken apart on held-out texts that have the
 word at random: is it the top word? After one `suppress` of the words that the search for the
-smallest cut names (and of the planted one alone, beside it), how much of the accuracy comes back that
-the shortcut costs on test texts with the word at random? Runs are kept under --output.
+smallest cut names (and of the planted one alone, beside it), how much comes back of the accuracy
+that the shortcut costs on test texts with the word at random? Runs are kept under --output.
 """
 
 from __future__ import annotations
