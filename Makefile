@@ -31,7 +31,7 @@ format: $(VENV)/.test-installed
 $(VENV)/.demo-installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch
-	$(PIP) -e ".[training,certify]"
+	$(PIP) -e ".[training,certify,surgery]"
 	touch $@
 
 # torch first and pinned: a range would take the newest build with its CUDA packages.
