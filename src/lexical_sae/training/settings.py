@@ -108,7 +108,7 @@ class Settings(Part):
     anchor: Anchor | None = None
     content: Content | None = None
     guide: Guide | None = None
-    circuit_positions: Annotated[int, Field(ge=1, le=1_000_000)] = 512
+    circuit_positions: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     weighting: Literal["sum", "uncertainty"] = "sum"
     constraint: bool = True
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
