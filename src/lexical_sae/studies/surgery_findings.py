@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -12,10 +12,10 @@ from lexical_sae.report.finding import Cell, Curve, Finding, FindingTable
 from lexical_sae.studies.surgery_subject import SurgerySubject
 from lexical_sae.surgery.comparison import Compared
 from lexical_sae.surgery.effect import after_removal
-from lexical_sae.surgery.fairness import DRAWS, FEWEST_ROWS, estimate
+from lexical_sae.surgery.fairness import DRAWS, FEWEST_ROWS, estimate, mean_fpr_gaps
 from lexical_sae.surgery.front import Step, candidate_words
 from lexical_sae.surgery.gap import GapParts, positive_scores
-from lexical_sae.surgery.rates import Bools, Floats, divided, drawn_weights, share
+from lexical_sae.surgery.rates import drawn_weights
 
 SHOWN = 12  # words of a gap in the report
 
@@ -50,13 +50,16 @@ def front(study: SurgerySubject, path: Sequence[Step]) -> Finding:
     assert study.model.dictionary is not None
     groups = study.data.groups(study.data.measured)
     gold = study.gold(study.measured)
+    itself = np.ones((1, len(gold)), dtype=np.float32)
+    drawn = drawn_weights(len(gold), DRAWS // 5, study.config.seed)
+    weights = np.concatenate([itself, drawn])
     rows: list[tuple[Cell, ...]] = []
     points: dict[str, list[tuple[float, float]]] = {"mean FPR gap": [], "from": [], "to": []}
     for count in range(len(path) + 1):
         gone = [step.coordinate for step in path[:count]]
         logits = after_removal(study.measured.state, gone).logits
         said = positive_scores(logits, study.positive) >= 0.5
-        gap = estimate(_gap_draws(said, gold, groups, study.config.seed))
+        gap = estimate(mean_fpr_gaps(said, gold, groups, weights))
         right = after_removal(study.test.state, gone).predicted == study.test.labels
         accuracy = 100 * float(right.double().mean())
         word = study.model.dictionary.words[gone[-1]] if gone else "–"
@@ -72,15 +75,6 @@ def front(study: SurgerySubject, path: Sequence[Step]) -> Finding:
         curves=(Curve("Gap against accuracy", "task accuracy, %", "mean FPR gap, points", lines),),
         notes=("words were chosen on other rows than these", "95 % intervals over rows"),
     )
-
-
-def _gap_draws(said: Bools, gold: Bools, groups: Mapping[str, Bools], seed: int) -> Floats:
-    itself = np.ones((1, len(said)), dtype=np.float32)
-    weights = np.concatenate([itself, drawn_weights(len(said), DRAWS // 5, seed)])
-    overall = share(said, ~gold, weights)
-    gaps = np.stack([np.abs(share(said, g & ~gold, weights) - overall) for g in groups.values()])
-    known = ~np.isnan(gaps)
-    return divided(np.where(known, gaps, 0).sum(0), known.sum(0))
 
 
 def groups_table(compared: Sequence[Compared]) -> FindingTable:

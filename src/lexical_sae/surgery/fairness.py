@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lexical_sae.report.finding import Estimate
-from lexical_sae.surgery.rates import Bools, Floats, auc, divided, drawn_weights, share
+from lexical_sae.surgery.rates import Bools, Floats, Weights, auc, divided, drawn_weights, share
 
 DRAWS = 1000
 AUC_DRAWS = 200  # each is a pass over sorted scores
@@ -110,10 +110,17 @@ def evaluate_bias(
 
 def mean_fpr_gap(said: Bools, positive: Bools, groups: Mapping[str, Bools]) -> float:
     """The mean |FPR gap| alone, for a search that asks for it often."""
-    one, negative = np.ones((1, len(said)), dtype=np.float32), ~positive
-    overall = share(said, negative, one)
-    gaps = [np.abs(share(said, rows & negative, one) - overall) for rows in groups.values()]
-    return float(_mean_known(gaps)[0])
+    one = np.ones((1, len(said)), dtype=np.float32)
+    return float(mean_fpr_gaps(said, positive, groups, one)[0])
+
+
+def mean_fpr_gaps(
+    said: Bools, positive: Bools, groups: Mapping[str, Bools], weights: Weights
+) -> Floats:
+    """[draws]: the mean |FPR gap| under each draw's weights."""
+    overall = share(said, ~positive, weights)
+    gaps = [np.abs(share(said, rows & ~positive, weights) - overall) for rows in groups.values()]
+    return _mean_known(gaps)
 
 
 def estimate(values: Floats) -> Estimate:
