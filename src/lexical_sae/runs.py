@@ -22,13 +22,13 @@ def model_folder_of(run: Path) -> Path:
     )
 
 
-def config_of_run(run: Path) -> RunConfig:
-    """How a run was trained and on what, by its config.yaml."""
+def config_of_run(run: Path, option: str = "--dataset") -> RunConfig:
+    """How a run was trained and on what, by its config.yaml; `option` names the data otherwise."""
     from lexical_sae.training.config import load_config
 
     config = run / "config.yaml"
     if not config.is_file():
-        raise ValueError(f"{run} has no config.yaml that names its data; give --dataset.")
+        raise ValueError(f"{run} has no config.yaml that names its data; give {option}.")
     return load_config(config)
 
 

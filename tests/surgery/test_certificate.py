@@ -21,11 +21,14 @@ from rich.console import Console
 from lexical_sae.evaluation.reading import read_texts
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.lexical_sae import LexicalSAE
+from lexical_sae.surgery.certificate import certify_removal
 from lexical_sae.surgery.non_interference import check_non_interference
 from lexical_sae.surgery.suppression import without_words
+from lexical_sae.surgery.verification import differences
 from lexical_sae.training.config import resolve_config
 from lexical_sae.training.run import train_run
 from tests.command_line import run
+from tests.tagged import tagged_dataset, tiny_tagger
 from tests.text.conftest import write_columns
 from tests.tiny import TEXTS, tiny_model
 from tests.training.small import save_backbone, small_dataset
@@ -215,3 +218,20 @@ def test_damaged_files_are_refused(folder: Path, tmp_path: Path) -> None:
     _, error = run("suppress", tmp_path / "run", "lovely", "--output", out, code=2)
     assert "is missing or damaged" in error
     assert not out.exists()
+
+
+def test_a_tagger_is_certified_too() -> None:
+    model = without_words(tiny_tagger(), [2, 4, 6])
+    found = certify_removal(model, tagged_dataset(12, 1), None)
+    assert found["non_interference"]["differing"] == 0
+    assert found["effect"]["rows"] == sum(map(len, tagged_dataset(12, 1).tokens))
+    assert "no training split" in found["leak"]["why"]
+    assert differences(found, model, tagged_dataset(12, 1), None) == []
+
+
+def test_a_model_alone_needs_its_data(folder: Path, tmp_path: Path) -> None:
+    _, error = run("certify", folder / "cut" / "model", "--output", tmp_path / "c.json", code=2)
+    assert "give --data" in error
+    data = ("--data", folder / "data")
+    run("certify", folder / "cut" / "model", "--output", tmp_path / "c.json", *data)
+    run("verify", tmp_path / "c.json", folder / "cut" / "model", *data)

@@ -122,7 +122,7 @@ def _data(
     from lexical_sae.text.registry import load_splits
     from lexical_sae.training.run import run_splits
 
-    config = config_of_run(run) if data is None else None
+    config = config_of_run(run, "--data") if data is None else None
     name = str(data if config is None else config.dataset)
     splits = load_splits(name) if config is None else run_splits(config)
     if split not in splits:

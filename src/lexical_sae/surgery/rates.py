@@ -16,9 +16,10 @@ def drawn_weights(rows: int, draws: int, seed: int) -> Weights:
     """[draws, rows]: how often each row is drawn, with replacement, as many times as there are
     rows."""
     draw = np.random.default_rng(seed)
-    return np.stack(
-        [np.bincount(draw.integers(0, rows, rows), minlength=rows) for _ in range(draws)]
-    ).astype(np.float32)
+    found = np.empty((draws, rows), dtype=np.float32)
+    for times in found:
+        times[:] = np.bincount(draw.integers(0, rows, rows), minlength=rows)
+    return found
 
 
 def share(hits: Bools, among: Bools, weights: Weights) -> Floats:
