@@ -77,7 +77,10 @@ def test_groups_from_columns_and_terms() -> None:
         *("d", "test", "classification", ("a", "b")),
         texts=["gays here", "nothing", "Muslims and a jew"],
         labels=[0, 1, 0],
-        extra={"target": [["Gay"], [], ["Islam", "Jewish"]], "one": ["x", None, "y"]},
+        extra={
+            "target": [["Gay", float("nan")], [], ["Islam", "Jewish"]],
+            "one": ["x", np.float32("nan"), "y"],
+        },
     )
     found = groups_of_column(data, "target")
     assert {name: rows.tolist() for name, rows in found.items()} == {

@@ -129,4 +129,14 @@ def test_a_probe_without_both_kinds_of_rows_is_undefined() -> None:
     none = np.zeros(len(TEXTS), dtype=bool)
     found = measure_leak("open words", table, none, table, POSITIVE)
     assert found[0].auc.value is None
-    assert "all or on none of the training rows" in found[0].auc.why
+    assert f"0 of the {len(TEXTS)} training rows hold it" in found[0].auc.why
+
+
+def test_a_rare_concept_is_told_by_both_probes() -> None:
+    draw = np.random.default_rng(0)
+    marks = [draw.random(1500) < 0.03 for _ in range(2)]
+    rows = [
+        draw.normal(size=(1500, 20)) + 2.5 * mark[:, None] * (np.arange(20) < 3) for mark in marks
+    ]
+    found = measure_leak("x", rows[0], marks[0], rows[1], marks[1])
+    assert all(leak.auc.value is not None and leak.auc.value > 0.9 for leak in found)

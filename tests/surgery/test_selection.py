@@ -82,6 +82,9 @@ def test_lists_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("groups:\n  a:\n    words: [x, y]\n    source: me\n", encoding="utf-8")
     assert load_word_list(str(file)) == {"a": ("x", "y")}
+    file.write_text("groups:\n  ambiguous:\n    words: [z]\n", encoding="utf-8")
+    assert load_word_list(str(file)) == {"ambiguous": ("z",)}
+    file.write_text("groups:\n  a:\n    words: [x, y]\n    source: me\n", encoding="utf-8")
     with pytest.raises(ValueError, match="has no group 'b'; it has a"):
         load_word_list(f"{file}:b")
     with pytest.raises(ValueError, match="'nowhere' is no list of words; expected a YAML file, or"):

@@ -32,11 +32,13 @@ def certify(
     """Certify a cut: what is gone, that it cannot matter, what that does, what still leaks."""
     from lexical_sae.runs import load_run
     from lexical_sae.surgery.certificate import certify_removal
-    from lexical_sae.surgery.signing import signed
+    from lexical_sae.surgery.signing import private_key, signed
     from lexical_sae.training.environment import write_json
 
     if output.exists():
         raise ValueError(f"{output} exists; choose another --output or remove it.")
+    if sign is not None:
+        private_key(sign)  # a bad key is found before anything is measured
     model = load_run(run)
     test, train = _data(run, model, data, split)
     with _progress() as advance:
@@ -60,7 +62,7 @@ def verify(
 ) -> None:
     """Check a certificate by measuring all of it again; exit code 1 if anything differs."""
     from lexical_sae.runs import load_run
-    from lexical_sae.surgery.signing import check_signature
+    from lexical_sae.surgery.signing import check_signature, signer
     from lexical_sae.surgery.verification import differences, read_certificate
 
     said = read_certificate(certificate)
@@ -69,14 +71,14 @@ def verify(
         plain(f"failed: {certificate}: {wrong}.")
         raise typer.Exit(1)
     model = load_run(run)
-    test, train = _data(run, model, data, str(said["data"].get("split")))
+    test, train = _data(run, model, data, str(said["data"]["measured"].get("split")))
     with _progress() as advance:
         found = differences(said, model, test, train, advance=advance)
     for line in found:
         plain(f"failed: {line}")
     if found:
         raise typer.Exit(1)
-    plain("signed, and the signature holds" if "signature" in said else "not signed")
+    plain(signer(said, public_key is not None))
     plain("verified: every number was measured again and is as the certificate says")
 
 
@@ -87,8 +89,8 @@ def summary(found: dict[str, Any]) -> list[str]:
     more = f" and {len(words) - 8:,} more" if len(words) > 8 else ""
     lines = [
         f"cut out: {', '.join(words[:8])}{more}",
-        f"cannot matter: {tested['fillings']:,} random values and {tested['weight_fillings']} sets "
-        f"of random weights at these words changed {tested['differing']} logits",
+        f"cannot matter: {tested['fillings']:,} random fillings of these words changed "
+        f"{tested['differing']} decisions' logits by a bit or more",
         f"effect on {effect['rows']:,} rows: {effect['rows_touched']:,} touched, "
         f"{effect['decisions_changed']:,} decided otherwise; mean change of the decided logit "
         f"{effect['mean_realised_change']:+.4f} ({effect['mean_predicted_change']:+.4f} predicted, "

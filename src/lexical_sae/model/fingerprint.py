@@ -19,6 +19,8 @@ _DECIDES = (
     *("task", "positions", "gate", "saturation", "pooling", "head", "hidden_bias", "max_tokens"),
     *("topk_per_position", "special_token_ids", "function_token_ids", "backbone_kind"),
 )
+# Of the backbone's config: what saving and loading may change, and no logit depends on.
+_UNIMPORTANT = ("transformers_version", "dtype", "torch_dtype", "architectures")
 _KNOWN: weakref.WeakKeyDictionary[torch.nn.Module, tuple[Any, str]] = weakref.WeakKeyDictionary()
 
 
@@ -29,7 +31,16 @@ def model_hash(model: LexicalSAE) -> str:
     the head and the thresholds only.
     """
     tensors = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    options = json_hash({name: getattr(model.config, name) for name in _DECIDES})
+    options = json_hash(
+        {
+            **{name: getattr(model.config, name) for name in _DECIDES},
+            "backbone": {
+                name: value
+                for name, value in (model.config.backbone or {}).items()
+                if name not in _UNIMPORTANT and not name.startswith("_")
+            },
+        }
+    )
     # the tokenizer by identity: to hash its vocabulary takes longer than to explain a text
     words = (tuple(model.config.labels), id(model.tokenizer), model.dictionary)
     state = (options, words, _state_of(model, tensors))

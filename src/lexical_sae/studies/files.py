@@ -27,7 +27,7 @@ def load_study(path: Path, assignments: Sequence[str] = ()) -> BaseModel:
         raise ValueError(f"{path} holds no mapping; expected study: and its settings.")
     given = laid_over(found, read_assignments(assignments))
     kind = given.get("study")
-    if kind not in STUDIES:
+    if not isinstance(kind, str) or kind not in STUDIES:
         raise ValueError(f"{path}: study is {kind!r}; {nearest_key(kind, STUDIES)}")
     try:
         return STUDIES[kind].model_validate(given)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "lexical-sae removal certificate", 1
 MOST_ROWS = 2000  # of each split, evenly spread
-INPUT_TEXTS = 16  # that go through the whole model with random weights
 NOT_CLAIMED = (
     "that what the words meant is gone: see the leak",
     "that removing a word changes a logit by minus its contribution: see the two changes",
@@ -53,11 +52,10 @@ def certify_removal(
             "No word is cut out of this model, so there is nothing to certify; use "
             "`lexical-sae suppress` first."
         )
-    test = _some(test)
+    test, train = _some(test), None if train is None else _some(train)
     after = _read(model, test, advance)
     before = _read(_restored(model), test, advance)
-    inputs = _inputs(model, test)
-    tested = check_non_interference(model, after.state, *inputs, seed=seed)
+    tested = check_non_interference(model, _texts(test), seed=seed, advance=advance)
     found = {
         "format": FORMAT,
         "version": VERSION,
@@ -66,12 +64,7 @@ def certify_removal(
             {"coordinate": v, "token_id": model.dictionary.token_ids[v], "word": word}
             for v, word in ((v, model.dictionary.words[v]) for v in cut)
         ],
-        "data": {
-            "dataset": test.name,
-            "split": test.split,
-            "rows": len(test),
-            "hash": data_hash(test),
-        },
+        "data": {"measured": _named(test), "fitted": None if train is None else _named(train)},
         "non_interference": asdict(tested),
         "effect": effect_of(before.state, after.state, cut).summary(),
         "accuracy": {"before": _accuracy(before), "after": _accuracy(after)},
@@ -101,14 +94,17 @@ def _read(model: LexicalSAE, data: TextDataset, advance: Advance) -> Reading:
     return read_texts(model, data.texts, data.labels, advance=advance)
 
 
+def _named(data: TextDataset) -> dict[str, Any]:
+    return {
+        "dataset": data.name,
+        "split": data.split,
+        "rows": len(data),
+        "hash": data_hash(data),
+    }
+
+
 def _texts(data: TextDataset) -> list[str]:
     return list(data.texts) if data.task == "classification" else list(map(" ".join, data.tokens))
-
-
-def _inputs(model: LexicalSAE, data: TextDataset) -> tuple[Any, Any]:
-    texts = _texts(data)
-    inputs = model.encode([texts[i] for i in spread(len(texts), INPUT_TEXTS)]).model_inputs()
-    return inputs["input_ids"], inputs["attention_mask"]
 
 
 def _accuracy(reading: Reading) -> float:
@@ -130,7 +126,6 @@ def _leak(
         return {"concept": concept, "why": "there is no training split to fit a probe on"}
     if model.config.task == "tagging":
         return {"concept": concept, "why": "probes are for classifiers; this model tags words"}
-    train = _some(train)
     assert model.dictionary is not None
     words = [model.dictionary.words[v] for v in suppressed_coordinates(model)]
     held = [groups_of_terms(_texts(data), {"cut": words})["cut"] for data in (train, test)]

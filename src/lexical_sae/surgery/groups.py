@@ -40,10 +40,15 @@ def groups_of_terms(texts: Sequence[str], terms: Mapping[str, Sequence[str]]) ->
 
 
 def _values(value: Any) -> list[str]:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return []
     many = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
-    return sorted({str(one).strip() for one in many if one is not None and str(one).strip()})
+    return sorted({str(one).strip() for one in many if not _missing(one) and str(one).strip()})
+
+
+def _missing(value: Any) -> bool:
+    """None, any kind of NaN, and pandas' NA, which is neither equal nor unequal to itself."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def _rows(rows: Sequence[int], count: int) -> Bools:

@@ -6,6 +6,7 @@ concept is the leak: 0.5 is chance, 1 is plain to see.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,8 @@ from lexical_sae.surgery.fairness import AUC_DRAWS, estimate
 from lexical_sae.surgery.rates import Bools, auc, drawn_weights
 
 PROBES = ("linear", "mlp")
-WIDTH = 32
+WIDTH, EPOCHS = 32, 30
+FEWEST = 10  # rows of either kind that a probe is fitted on and measured on
 MOST_ROWS = 4000  # that a probe is fitted on
 
 
@@ -54,15 +56,17 @@ def measure_leak(
     """A linear and a small mlp probe. Rows are [N, D], numpy, torch or scipy's sparse."""
     train, test = _as_rows(train), _as_rows(test)
     found = []
-    for concept, rows in ((train_concept, "training"), (test_concept, "measured")):
-        if concept.all() or not concept.any():
-            why = f"the concept is on all or on none of the {rows} rows"
-            return [Leak(source, probe, Estimate(None, why=why)) for probe in PROBES]
     chosen = _some(train_concept, seed)
+    for concept, rows in ((train_concept[chosen], "training"), (test_concept, "measured")):
+        held = int(concept.sum())
+        if min(held, len(concept) - held) < FEWEST:
+            why = f"{held} of the {len(concept)} {rows} rows hold it; {FEWEST} with and without"
+            why = f"{why} are needed"
+            return [Leak(source, probe, Estimate(None, why=why)) for probe in PROBES]
     weights = drawn_weights(len(test_concept), AUC_DRAWS, seed)
     weights = np.concatenate([np.ones((1, len(test_concept)), dtype=np.float32), weights])
     for probe in PROBES:
-        model = _probe(probe, seed).fit(train[chosen], train_concept[chosen])
+        model = _fit(_probe(probe, seed), train[chosen], train_concept[chosen])
         scores = model.predict_proba(test)[:, 1]
         found.append(Leak(source, probe, estimate(auc(scores, test_concept, weights))))
     return found
@@ -76,9 +80,17 @@ def _probe(kind: str, seed: int) -> Any:
 
     if kind == "linear":
         last: Any = LogisticRegression(max_iter=1000, class_weight="balanced")
-    else:
-        last = MLPClassifier((WIDTH,), early_stopping=True, max_iter=60, random_state=seed)
+    else:  # a fixed number of epochs: stopping by accuracy would stop at once for a rare concept
+        last = MLPClassifier((WIDTH,), alpha=1e-3, max_iter=EPOCHS, tol=0.0, random_state=seed)
     return make_pipeline(MaxAbsScaler(), last)
+
+
+def _fit(model: Any, rows: Any, concept: Bools) -> Any:
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():  # the number of epochs is meant
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(rows, concept)
 
 
 def _as_rows(rows: Any) -> Any:

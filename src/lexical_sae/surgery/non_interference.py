@@ -1,31 +1,31 @@
 """Tests that what is cut out cannot matter: bits, not tolerances.
 
-It holds by construction, since a cut word is closed before anything is computed from it. Both tests
-would find a construction that does not: random values put into the sparse vector at the cut
-coordinates, before the mask, and random weights put into every row of the model that is theirs.
+It holds by construction, since a cut word is closed before anything is computed from it. The test
+would find a construction that does not: every row of the model that belongs to a cut word (its
+direction, bias, threshold and what the head does with it) is drawn at random, so that its value
+before the mask is another one in every text, and mostly a large one; gate and head are then run as
+they are, and each text's logits must be the same bits. One text under one draw is one filling.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from lexical_sae.evaluation.reading import BATCH
 from lexical_sae.model.mode import in_mode
-from lexical_sae.model.open_words import OpenWords, one_source_each
-from lexical_sae.model.state import CircuitState
 from lexical_sae.surgery.suppression import suppressed_coordinates
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
 
 FILLINGS = 10_000
-WEIGHT_FILLINGS = 20
-MOST_FILLED = 64  # coordinates that one filling gives a value
-CHUNK = 1000
+MOST_TEXTS = 500  # that are filled; fewer texts are filled more often each
 
 
 @dataclass(frozen=True)
@@ -33,98 +33,60 @@ class NonInterference:
     """How many fillings were tried, and in how many a logit changed in a single bit."""
 
     fillings: int
-    weight_fillings: int
     differing: int
 
 
 @torch.no_grad()
 def check_non_interference(
     model: LexicalSAE,
-    state: CircuitState,
-    input_ids: Tensor,
-    attention_mask: Tensor,
+    texts: Sequence[str],
     *,
     seed: int = 0,
+    advance: Callable[[int], None] = lambda rows: None,
 ) -> NonInterference:
-    """`state` holds decisions [N] of the cut model, the inputs [B, L] are some of its texts."""
+    """At least FILLINGS of them, over some of the texts."""
     cut = torch.tensor(suppressed_coordinates(model))
     if not len(cut):
         raise ValueError("No word is cut out of this model, so there is nothing to test.")
+    some = [texts[i * len(texts) // MOST_TEXTS] for i in range(MOST_TEXTS)]
+    some = list(texts) if len(texts) <= MOST_TEXTS else some
+    draws = -(-FILLINGS // len(some))
     draw = torch.Generator().manual_seed(seed)
-    differing = _fill_values(model, state, cut, draw)
-    differing += _fill_weights(model, cut, input_ids, attention_mask, draw)
-    return NonInterference(FILLINGS, WEIGHT_FILLINGS, differing)
-
-
-def _fill_values(model: LexicalSAE, state: CircuitState, cut: Tensor, draw: torch.Generator) -> int:
-    """Each filling takes the next decision and gives cut coordinates random values."""
-    differing = 0
-    for start in range(0, FILLINGS, CHUNK):
-        count = min(CHUNK, FILLINGS - start)
-        rows = (torch.arange(count) + start) % state.open_words.rows
-        plain = _rows(state.open_words, rows)
-        filled = _with_values(plain, cut, draw)
-        masked = filled.subset(model.lexical.keep[filled.word])  # what stands after the gate
-        same = (state.head(masked) == state.head(plain)).all(-1)
-        differing += int((~same).sum())
-    return differing
-
-
-def _rows(words: OpenWords, rows: Tensor) -> OpenWords:
-    """The open words of these rows, one after the other, rows that come twice too."""
-    offsets = words.offsets
-    counts = (offsets[1:] - offsets[:-1])[rows]
-    row = torch.repeat_interleave(torch.arange(len(rows)), counts)
-    first = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
-    pair = torch.arange(int(counts.sum())) - first + offsets[rows][row]
-    return one_source_each(
-        row,
-        words.word[pair],
-        words.value[pair],
-        words.value[pair],
-        words.position[pair],
-        shape=(len(rows),),
-        dictionary_size=words.dictionary_size,
-    )
-
-
-def _with_values(words: OpenWords, cut: Tensor, draw: torch.Generator) -> OpenWords:
-    """The same with random values at some of the cut coordinates of every row."""
-    many = min(len(cut), MOST_FILLED)
-    rows = words.rows
-    order = torch.rand(rows, len(cut), generator=draw).argsort(1)[:, :many]  # [rows, many]
-    row = torch.cat([words.row, torch.arange(rows).repeat_interleave(many)])
-    word = torch.cat([words.word, cut[order].flatten()])
-    noise = 10 * torch.randn(rows * many, generator=draw, dtype=words.value.dtype)
-    value = torch.cat([words.value, noise])
-    by_pair = torch.argsort(row * words.dictionary_size + word, stable=True)
-    row, word, value = row[by_pair], word[by_pair], value[by_pair]
-    return one_source_each(
-        *(row, word, value, value, torch.zeros_like(row)),
-        shape=words.shape,
-        dictionary_size=words.dictionary_size,
-    )
-
-
-def _fill_weights(
-    model: LexicalSAE, cut: Tensor, input_ids: Tensor, attention_mask: Tensor, draw: torch.Generator
-) -> int:
-    """Random rows in every table of the model that has one per word."""
     other = copy.copy(model)
     parts = {"lexical": copy.deepcopy(model.lexical), "head": copy.deepcopy(model.head)}
     other._modules = {**model._modules, **parts}
     differing = 0
     with in_mode(model, training=False), in_mode(other, training=False):
-        plain = _logits(model, input_ids, attention_mask)
-        for _ in range(WEIGHT_FILLINGS):
-            lexical = other.lexical
-            for table in (lexical.weight, lexical.bias, lexical.threshold, other.head.word_table()):
-                shape = (len(cut), *table.shape[1:])
-                table[cut] = 10 * torch.randn(shape, generator=draw, dtype=table.dtype)
-            differing += int(not torch.equal(_logits(other, input_ids, attention_mask), plain))
-    return differing
+        for h, mask in _states(model, some):
+            plain = _logits(model, h, mask)
+            for _ in range(draws):
+                _draw_rows(other, cut, draw)
+                same = (_logits(other, h, mask) == plain).flatten(1).all(1)
+                differing += int((~same).sum())
+            advance(len(h))
+    return NonInterference(draws * len(some), differing)
 
 
-def _logits(model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-    run = model.tag if model.config.task == "tagging" else model.classify
-    return run(input_ids, attention_mask).logits
+def _states(model: LexicalSAE, texts: Sequence[str]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Hidden states [B, L, H] and where words may open [B, L]: the backbone runs once."""
+    by_length = sorted(texts, key=len)
+    for start in range(0, len(by_length), BATCH):
+        inputs = model.encode(by_length[start : start + BATCH]).model_inputs()
+        tagging = model.config.task == "tagging"
+        mask = model.word_mask(**inputs) if tagging else model.document_mask(**inputs)
+        yield model.hidden_states(**inputs), mask
+
+
+def _draw_rows(model: LexicalSAE, cut: Tensor, draw: torch.Generator) -> None:
+    lexical = model.lexical
+    for table in (lexical.weight, lexical.bias, lexical.threshold, model.head.word_table()):
+        shape = (len(cut), *table.shape[1:])
+        table[cut] = 10 * torch.randn(shape, generator=draw, dtype=table.dtype)
+
+
+def _logits(model: LexicalSAE, h: Tensor, mask: Tensor) -> Tensor:
+    """[B, C] of texts, [B, L, C] of a tagger."""
+    tagging = model.config.task == "tagging"
+    opened = model.lexical.positions(h, mask) if tagging else model.lexical.documents(h, mask)
+    logits: Tensor = model.head(opened).view(*opened.shape, -1)
+    return logits

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -82,6 +83,10 @@ def read_mask(folder: Path) -> SavedMask:
                 if MASK not in header or IDS not in header:
                     continue
                 found = {name: _tensor(source, header[name], 8 + size) for name in (MASK, IDS)}
+                entries = [entry for name, entry in header.items() if name != "__metadata__"]
+                end = 8 + size + max(entry["data_offsets"][1] for entry in entries)
+                if file.stat().st_size != end or len(found[MASK]) != len(found[IDS]):
+                    raise ValueError("the file is too short")
             except (ValueError, KeyError, TypeError, OverflowError, MemoryError):
                 raise ValueError(f"{file} is damaged; restore the original file.") from None
         dictionary = _dictionary(folder, found[IDS].tolist())
@@ -100,7 +105,12 @@ def _tensor(source: Any, entry: dict[str, Any], data: int) -> np.ndarray:
     kind = {"BOOL": "uint8", "I64": "<i8"}[entry["dtype"]]
     first, last = entry["data_offsets"]
     source.seek(data + first)
-    return np.frombuffer(source.read(last - first), dtype=kind)
+    read = source.read(last - first)
+    if len(read) != last - first or math.prod(entry["shape"]) * np.dtype(kind).itemsize != len(
+        read
+    ):
+        raise ValueError("the file is too short")
+    return np.frombuffer(read, dtype=kind)
 
 
 def _dictionary(folder: Path, token_ids: list[int]) -> Dictionary:

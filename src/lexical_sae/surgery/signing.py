@@ -13,7 +13,7 @@ INSTALL = "Signatures need the package cryptography: pip install 'lexical-sae[su
 
 def signed(certificate: dict[str, Any], key_file: Path) -> dict[str, Any]:
     """The certificate with a signature over all of it."""
-    key = _private_key(key_file)
+    key = private_key(key_file)
     content = {name: value for name, value in certificate.items() if name != "signature"}
     signature = {
         "algorithm": ALGORITHM,
@@ -25,9 +25,11 @@ def signed(certificate: dict[str, Any], key_file: Path) -> dict[str, Any]:
 
 def check_signature(certificate: dict[str, Any], public_key: Path | None = None) -> str | None:
     """Why the signature does not hold; None if it does. A public key given must be its own."""
-    signature = certificate.get("signature")
-    if not isinstance(signature, dict):
+    if "signature" not in certificate:
         return "it is not signed" if public_key is not None else None
+    signature = certificate["signature"]
+    if not isinstance(signature, dict) or signature.get("algorithm") != ALGORITHM:
+        return "its signature is damaged"
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -49,12 +51,22 @@ def check_signature(certificate: dict[str, Any], public_key: Path | None = None)
     return None
 
 
+def signer(certificate: dict[str, Any], known: bool) -> str:
+    """Who signed, for people; `known` if the key was given to be checked against."""
+    signature = certificate.get("signature")
+    if not isinstance(signature, dict):
+        return "not signed"
+    who = "as given" if known else "whose it is was not checked (--public-key)"
+    return f"signed, and the signature holds; key {str(signature['public_key'])[:16]}…, {who}"
+
+
 def canonical(content: dict[str, Any]) -> bytes:
     """The bytes that are signed: keys sorted, no spaces, ASCII."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
-def _private_key(file: Path) -> Any:
+def private_key(file: Path) -> Any:
+    """The key of a PEM file."""
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key

@@ -25,7 +25,8 @@ def load_word_list(name: str) -> dict[str, tuple[str, ...]]:
     either with a group behind a colon ("identity:religion")."""
     whole = _read(name)
     if whole is not None:
-        return {group: words for group, words in whole.items() if group not in LEFT_OUT}
+        left_out = LEFT_OUT if name in shipped_lists() else ()
+        return {group: words for group, words in whole.items() if group not in left_out}
     base, _, group = name.rpartition(":")
     part = _read(base) if base else None
     if part is None:
