@@ -27,7 +27,7 @@ from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Planted
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
-from lexical_sae.surgery.gap import decompose_gap, direction_of, positive_scores
+from lexical_sae.surgery.gap import decompose_gap, direction_of, flagged_rows
 from lexical_sae.surgery.groups import groups_of_terms
 from lexical_sae.surgery.selection import find_words
 from lexical_sae.text.dataset import TextDataset
@@ -65,7 +65,7 @@ def trial(
     parts = decompose_gap(
         choosing.state,
         direction_of(model.config.labels, [label]),
-        positive_scores(choosing.state.logits, [place]) >= 0.5,
+        flagged_rows(choosing.state.logits, [place]),
         choosing.labels.numpy() == place,
         groups,
     )

@@ -43,8 +43,23 @@ def test_rates_by_hand() -> None:
     assert one.bpsn_auc.value == pytest.approx(roc_auc_score(positive[bpsn], scores[bpsn]))
     assert one.bnsp_auc.value == pytest.approx(roc_auc_score(positive[bnsp], scores[bnsp]))
     assert one.subgroup_auc.value == pytest.approx(roc_auc_score(positive[group], scores[group]))
-    assert found.mean_fpr_gap.value == pytest.approx(0.1)
-    assert mean_fpr_gap(scores >= 0.5, positive, {"g": group}) == pytest.approx(0.1)
+    assert found.mean_fpr_gap.value is None  # three rows are no group
+    assert "no group has 30 rows" in found.mean_fpr_gap.why
+
+
+def test_the_mean_gap_has_an_interval_that_holds_it() -> None:
+    draw = np.random.default_rng(1)
+    rows, places = 4000, draw.integers(0, 50, 4000)
+    scores, positive = draw.random(rows), draw.random(rows) < 0.1
+    groups = {str(g): places == g for g in range(50)} | {"few": np.arange(rows) < 20}
+    found = evaluate_bias(scores, positive, groups).mean_fpr_gap
+    assert found.value == pytest.approx(mean_fpr_gap(scores >= 0.5, positive, groups))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.value is not None
+    assert 0 <= found.low <= found.value <= found.high
+    without = {name: rows for name, rows in groups.items() if name != "few"}
+    assert found.value == pytest.approx(mean_fpr_gap(scores >= 0.5, positive, without))
 
 
 def test_small_groups_get_an_interval_and_no_verdict() -> None:
@@ -75,7 +90,7 @@ def test_what_cannot_be_counted_is_undefined() -> None:
 def test_groups_from_columns_and_terms() -> None:
     data = TextDataset(
         *("d", "test", "classification", ("a", "b")),
-        texts=["gays here", "nothing", "Muslims and a jew"],
+        texts=["gays here", "nothing", "Muslims and a jew, women"],
         labels=[0, 1, 0],
         extra={
             "target": [["Gay", float("nan")], [], ["Islam", "Jewish"]],
@@ -89,9 +104,12 @@ def test_groups_from_columns_and_terms() -> None:
         "Jewish": [False, False, True],
     }
     assert groups_of_column(data, "one")["x"].tolist() == [True, False, False]
-    terms = groups_of_terms(data.texts, {"religion": ["muslim", "jew"], "other": ["jewel"]})
+    words = {"religion": ["muslim", "jew"], "other": ["jewel"], "gender": ["woman"]}
+    terms = groups_of_terms(data.texts, {**words, "phrase": ["a jew"]})
     assert terms["religion"].tolist() == [False, False, True]
+    assert terms["gender"].tolist() == terms["phrase"].tolist() == [False, False, True]
     assert not terms["other"].any()
+    assert groups_of_terms(data.texts, words, exact=True)["gender"].tolist() == [False] * 3
     with pytest.raises(ValueError, match="has no column 'group'; it has: one, target"):
         groups_of_column(data, "group")
 

@@ -17,7 +17,7 @@ from lexical_sae.surgery.erasure import (
     pooled_states,
 )
 from lexical_sae.surgery.front import Decisions, Rows, candidate_words, greedy_cut
-from lexical_sae.surgery.gap import decompose_gap, direction_of, positive_scores
+from lexical_sae.surgery.gap import decompose_gap, direction_of, flagged_rows, positive_scores
 from lexical_sae.surgery.leak import measure_leak, open_word_table
 from tests.tiny import TEXTS, tiny_model
 
@@ -25,15 +25,14 @@ MODEL = tiny_model("bert", labels=["fine", "toxic"])
 READING = read_texts(MODEL, TEXTS, [i % 2 for i in range(len(TEXTS))])
 POSITIVE = np.array([i % 2 == 1 for i in range(len(TEXTS))])
 GROUPS = {word: np.array([word in text for text in TEXTS]) for word in ("film", "garden")}
-SAID = positive_scores(READING.state.logits, [1]) >= 0.5
+SAID = flagged_rows(READING.state.logits, [1])
 
 
 def test_the_words_of_a_gap_add_up_to_the_difference_of_the_margins() -> None:
     direction = direction_of(["fine", "toxic"], ["toxic"])
     assert direction.tolist() == [-1.0, 1.0]
-    said = np.ones(len(TEXTS), dtype=bool)  # all flagged, so that every group has false positives
     margin = (READING.state.logits.double() @ direction).numpy()
-    for part in decompose_gap(READING.state, direction, said, POSITIVE, GROUPS):
+    for part in decompose_gap(READING.state, direction, SAID, POSITIVE, GROUPS):
         rows = GROUPS[part.group]
         expected = margin[rows & ~POSITIVE].mean() - margin[~rows & ~POSITIVE].mean()
         assert part.difference == pytest.approx(expected)
@@ -41,6 +40,7 @@ def test_the_words_of_a_gap_add_up_to_the_difference_of_the_margins() -> None:
         top = part.top(3)
         assert top[0][1] == pytest.approx(float(part.words.max()))
         assert part.rows == int((rows & ~POSITIVE).sum())
+        assert part.flagged == int((rows & ~POSITIVE & SAID).sum())
 
 
 def test_three_classes_and_bad_ones() -> None:
@@ -75,7 +75,8 @@ def test_the_greedy_cut_lowers_the_gap_and_keeps_the_accuracy() -> None:
     rows = np.zeros(len(TEXTS), dtype=bool)
     rows[state.open_words.row[state.open_words.word == spurious]] = True
     gold = torch.zeros(len(TEXTS), dtype=torch.long)
-    said = positive_scores(state.logits, [1]) >= 0.5
+    said = flagged_rows(state.logits, [1])
+    assert np.array_equal(said, positive_scores(state.logits, [1]) > 0.5)
     assert said[rows].all()
     positive = gold.numpy() == 1
     direction = direction_of(["fine", "toxic"], ["toxic"])

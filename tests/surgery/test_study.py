@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import yaml
 
 from lexical_sae.studies.files import load_study
 from lexical_sae.studies.planted import plant, plant_everywhere
-from lexical_sae.studies.surgery_config import Planted
+from lexical_sae.studies.surgery_config import Planted, SurgeryConfig
+from lexical_sae.studies.surgery_data import load_study_data
+from lexical_sae.training.config import resolve_config
 from tests.command_line import run
 from tests.text.conftest import write_columns
 from tests.training.small import save_backbone, small_dataset
@@ -24,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = folder / "data"
     data.mkdir()
     save_backbone(folder / "backbone")
-    for split, rows, seed in (("train", 300, 0), ("validation", 120, 1), ("test", 120, 2)):
+    for split, rows, seed in (("train", 300, 0), ("validation", 200, 1), ("test", 240, 2)):
         found = small_dataset(rows, seed)
         names = [found.label_names[label] for label in found.labels]
         where = ["cast" if "cast" in text else "other" for text in found.texts]
@@ -52,7 +55,7 @@ def write(folder: Path, **changes: object) -> Path:
     return file
 
 
-def test_a_planted_word_is_found_and_cut(folder: Path, tmp_path: Path) -> None:
+def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> None:
     file = write(folder, planted=PLANTED.model_dump(), largest_loss=0.5)
     shown, _ = run("run", file, "--output", tmp_path / "out")
     assert "The mean FPR gap goes from" in shown
@@ -66,7 +69,8 @@ def test_a_planted_word_is_found_and_cut(folder: Path, tmp_path: Path) -> None:
     assert before["words"] == 0
     assert after["words"] == len(found["words"]) > 0
     gaps = [one["bias"]["mean_fpr_gap"]["value"] for one in (before, after)]
-    assert gaps[1] < gaps[0]
+    # whichever coordinate this untrained backbone speaks through (benchmarks.planted has a real one)
+    assert gaps[1] < 0.5 * gaps[0]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Which words make the gap" in page
     assert "One word after the other" in (tmp_path / "out" / "tables.md").read_text()
@@ -75,6 +79,9 @@ def test_a_planted_word_is_found_and_cut(folder: Path, tmp_path: Path) -> None:
     changed = ("--set", "train.epochs=2")
     _, error = run("run", file, "--output", tmp_path / "out", *changed, code=2)
     assert "holds a run with other settings" in error
+    changed = ("--set", "planted.word=house")
+    _, error = run("run", file, "--output", tmp_path / "out", *changed, code=2)
+    assert "holds a run on other texts" in error
 
 
 def test_groups_of_a_column(folder: Path, tmp_path: Path) -> None:
@@ -111,6 +118,11 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
             {"planted": {"word": "a", "label": "b", "share": 2}},
             "planted.share: Input should be les",
         ),
+        ({"study": ["surgery"]}, "study is ['surgery']; known: surgery"),
+        (
+            {"biased": {"dataset": "x", "split": "a", "choose": "a", "column": "c"}},
+            "choose and split are both 'a'",
+        ),
         ({"study": "surgry"}, "study is 'surgry'; did you mean 'surgery'?"),
         ({"planted": PLANTED.model_dump(), "word": 3}, "unknown key 'word'; did you mean 'words'?"),
     ):
@@ -125,3 +137,14 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["surgery", "surgery-planted", "hatexplain"])
 def test_the_experiments_are_whole(name: str) -> None:
     assert load_study(Path("experiments") / f"{name}.yaml").study == "surgery"  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif("LEXICAL_SAE_DATA" not in os.environ, reason="LEXICAL_SAE_DATA is not set")
+@pytest.mark.parametrize("name", ["surgery", "hatexplain"])
+def test_the_rows_of_the_experiments_fit_their_task(name: str) -> None:
+    config = load_study(Path("experiments") / f"{name}.yaml", ["biased.rows=60"])
+    assert isinstance(config, SurgeryConfig)
+    found = load_study_data(config, resolve_config(config.train))
+    assert len(found.choosing) == len(found.measured) == 60
+    assert found.groups(found.measured)
+    assert set(config.positive) <= set(found.measured.label_names)

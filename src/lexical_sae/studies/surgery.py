@@ -19,7 +19,7 @@ from lexical_sae.studies.surgery_subject import SurgerySubject
 from lexical_sae.studies.treatments import compared_treatments
 from lexical_sae.surgery.comparison import comparison_table
 from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
-from lexical_sae.surgery.gap import decompose_gap, positive_scores
+from lexical_sae.surgery.gap import decompose_gap, flagged_rows
 from lexical_sae.training.environment import environment, plain_values, write_json
 
 
@@ -30,7 +30,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
     clock = time.perf_counter()
     gold = study.gold(study.choosing)
     groups = study.data.groups(study.data.choosing)
-    said = positive_scores(study.choosing.state.logits, study.positive) >= 0.5
+    said = flagged_rows(study.choosing.state.logits, study.positive)
     parts = decompose_gap(study.choosing.state, study.direction, said, gold, groups)
     taken_apart = (decomposition(parts, study.model), time.perf_counter() - clock)
     clock = time.perf_counter()
@@ -40,7 +40,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         groups,
         Rows(study.validation.state, study.validation.labels),
         study.positive,
-        candidate_words([part.words for part in parts]),
+        candidate_words([part.words for part in parts if part.fpr_gap > 0]),
         largest_loss=config.largest_loss,
         steps=config.words,
     )

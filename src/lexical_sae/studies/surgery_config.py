@@ -18,13 +18,16 @@ class Biased(Strict):
     split: str = "test"
     choose: str | None = None  # split to choose words on; null: other rows of the same split
     rows: Annotated[int, Field(ge=60)] = 20_000
+    labels: dict[str, str] | None = None  # the task's name for each label of these rows
     column: str | None = None  # groups by the values of a column
     terms: str | None = None  # or by a list of words
 
     @model_validator(mode="after")
     def _one(self) -> Biased:
         if (self.column is None) == (self.terms is None):
-            raise ValueError("biased has column and terms; expected one of them.")
+            raise ValueError("biased has column and terms, or neither; expected one of them.")
+        if self.choose == self.split:
+            raise ValueError(f"choose and split are both {self.split!r}; expected other rows.")
         return self
 
 

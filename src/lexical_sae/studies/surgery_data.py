@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lexical_sae.evaluation.held_out import same_labels
 from lexical_sae.studies.planted import plant, plant_everywhere
-from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.studies.surgery_config import Biased, SurgeryConfig
 from lexical_sae.surgery.groups import Groups, groups_of_column, groups_of_terms
 from lexical_sae.surgery.word_lists import load_word_list
 from lexical_sae.text.dataset import TextDataset
@@ -46,7 +46,7 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
     biased = config.biased
     names = list(task.train.label_names)
     if biased.choose is None:
-        rows = same_labels(_split(biased.dataset, biased.split), names)
+        rows = same_labels(_split(biased, biased.split), names)
         half = min(biased.rows, len(rows) // 2)
         order = _shuffled(len(rows), config.seed)
         choosing, measured = (
@@ -56,19 +56,24 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
         choosing, measured = (
             some.select(sorted(_shuffled(len(some), config.seed)[: biased.rows]))
             for some in (
-                same_labels(_split(biased.dataset, split), names)
-                for split in (biased.choose, biased.split)
+                same_labels(_split(biased, split), names) for split in (biased.choose, biased.split)
             )
         )
     terms = load_word_list(biased.terms or config.concept)
     return StudyData(task, choosing, measured, terms, biased.column)
 
 
-def _split(dataset: str, split: str) -> TextDataset:
-    splits = load_splits(dataset)
+def _split(biased: Biased, split: str) -> TextDataset:
+    splits = load_splits(biased.dataset)
     if split not in splits:
-        raise ValueError(f"{dataset} has no split {split!r}; expected one of {', '.join(splits)}.")
-    return splits[split]
+        known = ", ".join(splits)
+        raise ValueError(f"{biased.dataset} has no split {split!r}; expected one of {known}.")
+    found, names = splits[split], biased.labels or {}
+    strange = [name for name in names if name not in found.label_names]
+    if strange:
+        known = ", ".join(found.label_names)
+        raise ValueError(f"biased.labels names {strange[0]!r}; {biased.dataset} has {known}.")
+    return replace(found, label_names=tuple(names.get(name, name) for name in found.label_names))
 
 
 def _shuffled(count: int, seed: int) -> list[int]:
@@ -78,14 +83,13 @@ def _shuffled(count: int, seed: int) -> list[int]:
 
 
 def _planted(config: SurgeryConfig, task: Data) -> StudyData:
-    """Training and validation rows have the shortcut; the measured ones have the word anywhere."""
+    """Training rows have the shortcut, the measured ones the word anywhere; what a cut costs is
+    weighed on validation rows without it, since with it the shortcut would pay."""
     planted, seed = config.planted, config.seed
     assert planted is not None
     assert task.validation is not None
     assert task.test is not None
-    spoilt = Data(
-        plant(task.train, planted, seed), plant(task.validation, planted, seed + 1), task.test
-    )
+    spoilt = Data(plant(task.train, planted, seed), task.validation, task.test)
     choosing = plant_everywhere(task.validation, planted, seed + 2)
     measured = plant_everywhere(task.test, planted, seed + 3)
     marked: dict[str, tuple[str, ...]] = {planted.word: (planted.word,)}

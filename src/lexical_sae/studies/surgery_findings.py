@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +13,9 @@ from lexical_sae.report.finding import Cell, Curve, Finding, FindingTable
 from lexical_sae.studies.surgery_subject import SurgerySubject
 from lexical_sae.surgery.comparison import Compared
 from lexical_sae.surgery.effect import after_removal
-from lexical_sae.surgery.fairness import DRAWS, FEWEST_ROWS, estimate, mean_fpr_gaps
+from lexical_sae.surgery.fairness import DRAWS, FEWEST_ROWS, mean_fpr_gaps, size_estimate
 from lexical_sae.surgery.front import Step, candidate_words
-from lexical_sae.surgery.gap import GapParts, positive_scores
+from lexical_sae.surgery.gap import GapParts, flagged_rows
 from lexical_sae.surgery.rates import drawn_weights
 
 SHOWN = 12  # words of a gap in the report
@@ -26,8 +27,12 @@ def decomposition(parts: Sequence[GapParts], model: LexicalSAE) -> Finding:
     rows: list[tuple[Cell, ...]] = []
     for part in sorted(parts, key=lambda one: -one.difference)[:SHOWN]:
         top = [f"{model.dictionary.words[v]} {value:+.2f}" for v, value in part.top(5)]
-        rows.append((part.group, part.rows, part.difference, ", ".join(top)))
-    columns = ("group", "false positives", "wider margin by", "largest parts")
+        counts = (part.rows, part.flagged, 100 * part.fpr_gap)
+        rows.append((part.group, *counts, part.difference, ", ".join(top)))
+    columns = (
+        *("group", "harmless rows", "flagged", "FPR gap, points"),
+        *("wider margin by", "largest parts"),
+    )
     every = candidate_words([part.words for part in parts], SHOWN)
     total = sum((part.words.clamp(min=0) for part in parts), torch.zeros(len(model.dictionary)))
     words: list[tuple[Cell, ...]] = [
@@ -39,8 +44,8 @@ def decomposition(parts: Sequence[GapParts], model: LexicalSAE) -> Finding:
             FindingTable("Words behind all gaps together", ("word", "mean part"), tuple(words)),
         ),
         notes=(
-            "the parts of all words and the bias add up to the difference exactly; contributions "
-            "are those of false positives of the group against harmless rows outside it",
+            "harmless rows of the group against harmless rows outside it; the parts of all words "
+            "and the bias add up to the difference exactly",
         ),
     )
 
@@ -58,14 +63,14 @@ def front(study: SurgerySubject, path: Sequence[Step]) -> Finding:
     for count in range(len(path) + 1):
         gone = [step.coordinate for step in path[:count]]
         logits = after_removal(study.measured.state, gone).logits
-        said = positive_scores(logits, study.positive) >= 0.5
-        gap = estimate(mean_fpr_gaps(said, gold, groups, weights))
+        said = flagged_rows(logits, study.positive)
+        gap = size_estimate(mean_fpr_gaps(said, gold, groups, weights))
         right = after_removal(study.test.state, gone).predicted == study.test.labels
         accuracy = 100 * float(right.double().mean())
         word = study.model.dictionary.words[gone[-1]] if gone else "–"
-        shown = [None if v is None else 100 * v for v in (gap.value, gap.low, gap.high)]
-        rows.append((count, word, *shown, accuracy))
-        for name, value in zip(points, shown, strict=True):
+        values = [None if v is None else 100 * v for v in (gap.value, gap.low, gap.high)]
+        rows.append((count, word, *values, accuracy))
+        for name, value in zip(points, values, strict=True):
             if value is not None:
                 points[name].append((accuracy, value))
     columns = ("words", "last word", "mean FPR gap, points", "from", "to", "task accuracy, %")
@@ -94,11 +99,11 @@ def summary(compared: Sequence[Compared], words: Sequence[str]) -> list[str]:
     """What came out, in sentences; what did not hold is said as plainly."""
     by_name = {one.name: one for one in compared}
     before, after = by_name["baseline"], by_name["surgery"]
-    gaps = {name: 100 * (one.bias.mean_fpr_gap.value or 0.0) for name, one in by_name.items()}
+    gaps = {name: _points(one.bias.mean_fpr_gap.value) for name, one in by_name.items()}
     points = {name: 100 * (one.accuracy.value or 0.0) for name, one in by_name.items()}
     lines = [
         f"Cut out: {', '.join(words) if words else 'nothing; no word narrows the gap'}.",
-        f"The mean FPR gap goes from {gaps['baseline']:.2f} to {gaps['surgery']:.2f} points, the "
+        f"The mean FPR gap goes from {shown(gaps['baseline'])} to {shown(gaps['surgery'])}, the "
         f"task's accuracy from {points['baseline']:.2f} to {points['surgery']:.2f} %.",
     ]
     erased = [name for name in by_name if name.startswith("LEACE")]
@@ -108,18 +113,29 @@ def summary(compared: Sequence[Compared], words: Sequence[str]) -> list[str]:
             "concept, or all do."
         )
     for name in erased:
-        better = gaps["surgery"] < gaps[name] and points["surgery"] >= points[name] - 0.5
+        better = gaps["surgery"] < gaps[name] and points["surgery"] >= points[name]
         verdict = "surgery is ahead" if better else "surgery is not ahead of it"
-        lines.append(f"{name}: gap {gaps[name]:.2f}, accuracy {points[name]:.2f} %; {verdict}.")
+        lines.append(f"{name}: gap {shown(gaps[name])}, accuracy {points[name]:.2f} %; {verdict}.")
     controls = [gaps[name] for name in gaps if name.startswith("random")]
     if controls:
-        shown = ", ".join(f"{gap:.2f}" for gap in controls)
-        lines.append(f"Random words that are open as often leave a gap of {shown}.")
+        each = ", ".join(map(shown, controls))
+        lines.append(f"Random words that are open as often leave a gap of {each}.")
     leaks = [
         f"{old.probe} {old.auc.value:.3f} before, {new.auc.value:.3f} after"
         for old, new in zip(before.leaks, after.leaks, strict=True)
         if old.auc.value is not None and new.auc.value is not None
     ]
     if leaks:
-        lines.append(f"Probes still tell the concept from the open words: {'; '.join(leaks)}.")
+        lines.append(
+            f"How well probes tell the concept from the open words (AUC; 0.5 is chance): "
+            f"{'; '.join(leaks)}."
+        )
     return lines
+
+
+def _points(value: float | None) -> float:
+    return math.nan if value is None else 100 * value
+
+
+def shown(points: float) -> str:
+    return "undefined (no group is large enough)" if math.isnan(points) else f"{points:.2f} points"

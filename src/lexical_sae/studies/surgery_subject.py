@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from torch import Tensor
 
 from lexical_sae.evaluation.reading import Reading, read_texts, spread
+from lexical_sae.evaluation.suite import data_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.surgery_config import SurgeryConfig
 from lexical_sae.studies.surgery_data import StudyData, load_study_data
@@ -20,6 +22,7 @@ from lexical_sae.surgery.groups import groups_of_terms
 from lexical_sae.surgery.rates import Bools
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.config import dump_config, resolve_config
+from lexical_sae.training.environment import write_json
 from lexical_sae.training.run import train_run
 
 TRAIN_ROWS = 4000  # of the task, that erasers and probes are fitted on
@@ -49,12 +52,17 @@ class SurgerySubject:
 
     def _trained(self) -> LexicalSAE:
         folder = self.folder / "run"
-        same = folder / "config.yaml"
+        same, rows = folder / "config.yaml", folder / "trained_on.json"
+        trained_on = {"rows": data_hash(self.data.task.train)}
         if (folder / "metrics.json").is_file():
             if same.read_text(encoding="utf-8") != dump_config(self.run_config):
                 raise ValueError(f"{folder} holds a run with other settings; change --output.")
+            if not rows.is_file() or json.loads(rows.read_text()) != trained_on:
+                raise ValueError(f"{folder} holds a run on other texts; change --output.")
             self.console.print(f"{folder} is trained already", style="dim")
         else:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_json(rows, trained_on)
             found = train_run(self.run_config, folder, console=self.console, data=self.data.task)
             if "stopped" in found:
                 raise SystemExit(130)

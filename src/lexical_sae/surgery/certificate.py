@@ -128,7 +128,9 @@ def _leak(
         return {"concept": concept, "why": "probes are for classifiers; this model tags words"}
     assert model.dictionary is not None
     words = [model.dictionary.words[v] for v in suppressed_coordinates(model)]
-    held = [groups_of_terms(_texts(data), {"cut": words})["cut"] for data in (train, test)]
+    held = [
+        groups_of_terms(_texts(data), {"cut": words}, exact=True)["cut"] for data in (train, test)
+    ]
     shown: dict[str, Any] = {"concept": concept, "rows_with_it": int(held[1].sum())}
     for name, other, reading in (
         ("before", _restored(model), before),

@@ -14,7 +14,7 @@ from lexical_sae.model.state import CircuitState
 from lexical_sae.report.finding import Cell, Estimate, FindingTable
 from lexical_sae.surgery.fairness import BiasReport, evaluate_bias
 from lexical_sae.surgery.front import Rows
-from lexical_sae.surgery.gap import positive_scores
+from lexical_sae.surgery.gap import flagged_rows, positive_scores
 from lexical_sae.surgery.leak import Leak
 from lexical_sae.surgery.rates import Bools
 
@@ -60,12 +60,13 @@ def compare_treatments(
         right = (decided == task.labels).double().numpy()
         changed = (decided != before)[outside].double()
         scores = positive_scores(one.biased_logits, positive)
+        said = flagged_rows(one.biased_logits, positive)
         found.append(
             Compared(
                 one.name,
                 one.words,
                 mean_estimate(right, seed),
-                evaluate_bias(scores, gold, groups, seed=seed),
+                evaluate_bias(scores, gold, groups, said=said, seed=seed),
                 one.leaks,
                 float(changed.mean()) if len(changed) else 0.0,
             )

@@ -60,14 +60,18 @@ def evaluate_bias(
     positive: Bools,
     groups: Mapping[str, Bools],
     *,
+    said: Bools | None = None,
     threshold: float = 0.5,
     seed: int = 0,
 ) -> BiasReport:
     """scores [N] are probabilities of the positive class (for instance toxic), `positive` [N] the
-    gold labels, `groups` the rows of each group (they may overlap)."""
+    gold labels, `groups` the rows of each group (they may overlap). `said` [N]: which rows are
+    flagged; by default those that score `threshold` or more. Groups with fewer than 30 negative
+    rows have their own line, but no part in the mean gaps."""
     scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
     _check(scores, positive, groups)
-    said, negative = scores >= threshold, ~positive
+    said = scores >= threshold if said is None else np.asarray(said, dtype=bool)
+    negative = ~positive
     itself = np.ones((1, len(scores)), dtype=np.float32)
     weights = np.concatenate([itself, drawn_weights(len(scores), DRAWS, seed)])
     few = weights[: 1 + AUC_DRAWS]
@@ -94,15 +98,17 @@ def evaluate_bias(
         count, negatives = int(rows.sum()), int((rows & negative).sum())
         verdict = _verdict(count, negatives, shown["fpr_gap"])
         found.append(GroupBias(name, count, negatives, verdict, **shown))
-        fpr_gaps.append(np.abs(gap["fpr_gap"]))
-        fnr_gaps.append(np.abs(gap["fnr_gap"]))
+        if negatives >= FEWEST_ROWS:
+            fpr_gaps.append(np.abs(gap["fpr_gap"]))
+        if count - negatives >= FEWEST_ROWS:
+            fnr_gaps.append(np.abs(gap["fnr_gap"]))
     return BiasReport(
         accuracy=estimate(share(said == positive, every, weights)),
         fpr=estimate(fpr),
         fnr=estimate(fnr),
         auc=estimate(auc(scores, positive, few)),
-        mean_fpr_gap=estimate(_mean_known(fpr_gaps)),
-        mean_fnr_gap=estimate(_mean_known(fnr_gaps)),
+        mean_fpr_gap=size_estimate(_mean_known(fpr_gaps)),
+        mean_fnr_gap=size_estimate(_mean_known(fnr_gaps)),
         worst_group=_worst(found),
         groups=tuple(found),
     )
@@ -119,8 +125,9 @@ def mean_fpr_gaps(
 ) -> Floats:
     """[draws]: the mean |FPR gap| under each draw's weights."""
     overall = share(said, ~positive, weights)
-    gaps = [np.abs(share(said, rows & ~positive, weights) - overall) for rows in groups.values()]
-    return _mean_known(gaps)
+    harmless = [rows & ~positive for rows in groups.values()]
+    large = [rows for rows in harmless if rows.sum() >= FEWEST_ROWS]
+    return _mean_known([np.abs(share(said, rows, weights) - overall) for rows in large])
 
 
 def estimate(values: Floats) -> Estimate:
@@ -131,8 +138,22 @@ def estimate(values: Floats) -> Estimate:
     return Estimate(float(values[0]), float(low), float(high))
 
 
+def size_estimate(values: Floats) -> Estimate:
+    """Of a mean of absolute values. Resampling adds noise to each, which makes such a mean larger
+    by itself, so the interval is turned about the value (the basic bootstrap) and ends at 0."""
+    if np.isnan(values[0]):
+        why = f"no group has {FEWEST_ROWS} rows that it could be counted on"
+        return Estimate(None, why=why)
+    low, high = np.nanquantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    value = float(values[0])
+    turned = (max(0.0, 2 * value - float(high)), max(0.0, 2 * value - float(low)))
+    return Estimate(value, min(turned[0], value), max(turned[1], value))
+
+
 def _mean_known(gaps: list[Floats]) -> Floats:
     """Mean over groups, groups without a rate aside."""
+    if not gaps:
+        return np.full(1, np.nan)
     table = np.stack(gaps)
     known = ~np.isnan(table)
     return divided(np.where(known, table, 0.0).sum(0), known.sum(0))

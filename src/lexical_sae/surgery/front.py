@@ -6,6 +6,7 @@ others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from torch import Tensor
 from lexical_sae.model.state import CircuitState
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.fairness import mean_fpr_gap
-from lexical_sae.surgery.gap import positive_scores
+from lexical_sae.surgery.gap import flagged_rows
 from lexical_sae.surgery.rates import Bools
 
 CANDIDATES = 40  # tried in each step
@@ -89,6 +90,8 @@ def greedy_cut(
     start = float((steady.logits.argmax(-1) == task.labels).double().mean())
     gap, left = _gap(moving.logits, positive, gold, groups), list(candidates)
     path: list[Step] = []
+    if math.isnan(gap):  # no group is large enough to have one
+        return path
     while left and len(path) < steps:
         tried = []
         for place, v in enumerate(left[:CANDIDATES]):
@@ -119,4 +122,4 @@ def candidate_words(parts: Sequence[Tensor], limit: int = CANDIDATES * 3) -> lis
 def _gap(
     logits: Tensor, positive: Sequence[int], gold: Bools, groups: Mapping[str, Bools]
 ) -> float:
-    return mean_fpr_gap(positive_scores(logits, positive) >= 0.5, gold, groups)
+    return mean_fpr_gap(flagged_rows(logits, positive), gold, groups)

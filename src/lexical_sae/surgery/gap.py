@@ -1,8 +1,10 @@
 """Which words make a gap: the exact parts of why a group's harmless rows are flagged.
 
 The margin of a row is the mean logit of the positive classes minus that of the others, and so a sum
-over its open words. The mean margin of a group's false positives minus that of the harmless rows
-outside the group is then a sum over words too, to the last digit: no word is left out.
+over its open words. The mean margin of a group's harmless rows minus that of the harmless rows
+outside the group is then a sum over words too, to the last digit: no word is left out. (False
+positives alone would not do: they are picked for their margin, so that any group would seem to
+have a gap.)
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ class GapParts:
     """The parts of one group's gap in the mean margin."""
 
     group: str
-    rows: int  # false positives of the group
+    rows: int  # harmless rows of the group
+    flagged: int  # false positives among them
     others: int  # harmless rows outside it
+    fpr_gap: float  # share flagged there minus share flagged outside
     difference: float  # of the mean margins; = Σ words + bias
     words: Tensor  # [V] mean contribution there minus mean contribution elsewhere
     bias: float
@@ -49,6 +53,12 @@ def direction_of(labels: Sequence[str], positive: Sequence[str]) -> Tensor:
     return chosen / chosen.sum() - (1 - chosen) / (1 - chosen).sum()
 
 
+def flagged_rows(logits: Tensor, positive: Sequence[int]) -> Bools:
+    """[N]: whether the decided class is a positive one."""
+    found: Bools = np.isin(logits.detach().argmax(-1).numpy(), list(positive))
+    return found
+
+
 def positive_scores(logits: Tensor, positive: Sequence[int]) -> np.ndarray:
     """[N]: the probability of the positive classes together."""
     return logits.detach().double().softmax(-1)[:, list(positive)].sum(-1).numpy()
@@ -62,16 +72,18 @@ def decompose_gap(
     positive: Bools,
     groups: Mapping[str, Bools],
 ) -> list[GapParts]:
-    """For each group that has false positives. `said` and `positive` [N]: flagged, and rightly."""
+    """For each group that has harmless rows. `said` and `positive` [N]: flagged, and rightly."""
     harmless = ~positive
     weights, names, counts = [], [], []
     for name, rows in groups.items():
-        inside, outside = rows & harmless & said, ~rows & harmless
+        inside, outside = rows & harmless, ~rows & harmless
         if not inside.any() or not outside.any():
             continue
         weights.append(inside / inside.sum() - outside / outside.sum())  # [N], a contrast of means
         names.append(name)
-        counts.append((int(inside.sum()), int(outside.sum())))
+        flagged = (inside & said).sum()
+        apart = float(said[inside].mean() - said[outside].mean())
+        counts.append((int(inside.sum()), int(flagged), int(outside.sum()), apart))
     if not names:
         return []
     contrast = torch.from_numpy(np.stack(weights, 1))  # [N, G]

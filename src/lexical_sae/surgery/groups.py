@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lexical_sae.surgery.selection import lemma_of
 from lexical_sae.text.dataset import TextDataset
 
+WORD = re.compile(r"\w+")
 Bools = NDArray[np.bool_]
 Groups = dict[str, Bools]  # name → [N], true for the rows of the group
 
@@ -29,14 +31,27 @@ def groups_of_column(data: TextDataset, column: str) -> Groups:
     return {name: _rows(rows, len(data)) for name, rows in sorted(members.items())}
 
 
-def groups_of_terms(texts: Sequence[str], terms: Mapping[str, Sequence[str]]) -> Groups:
-    """A group per name: the texts that hold one of its terms as a word, in any case, plural too."""
+def groups_of_terms(
+    texts: Sequence[str], terms: Mapping[str, Sequence[str]], *, exact: bool = False
+) -> Groups:
+    """A group per name: the texts that hold one of its terms, in any case and, unless `exact`, in
+    any form of the same lemma. A term of several words is looked for as it is."""
+    form: Callable[[str], str] = str if exact else lemma_of
+    held = [{form(word) for word in WORD.findall(text.casefold())} for text in texts]
     found: Groups = {}
     for name, words in terms.items():
-        pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-        known = re.compile(rf"(?<!\w)(?:{pattern})(?:s|es)?(?!\w)", re.IGNORECASE)
-        found[name] = np.array([known.search(text) is not None for text in texts], dtype=bool)
+        single = {form(word.casefold()) for word in words if WORD.fullmatch(word)}
+        phrases = [word.casefold() for word in words if not WORD.fullmatch(word)]
+        marks = [
+            not single.isdisjoint(some) or any(_holds(text, phrase) for phrase in phrases)
+            for some, text in zip(held, texts, strict=True)
+        ]
+        found[name] = np.array(marks, dtype=bool)
     return found
+
+
+def _holds(text: str, phrase: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text.casefold()) is not None
 
 
 def _values(value: Any) -> list[str]:
