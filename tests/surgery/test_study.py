@@ -69,7 +69,7 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert before["words"] == 0
     assert after["words"] == len(found["words"]) > 0
     gaps = [one["bias"]["mean_fpr_gap"]["value"] for one in (before, after)]
-    # whichever coordinate this untrained backbone speaks through (benchmarks.planted has a real one)
+    # whichever coordinate an untrained backbone speaks through; benchmarks.planted has a real one
     assert gaps[1] < 0.5 * gaps[0]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Which words make the gap" in page
