@@ -164,6 +164,7 @@ def test_what_is_no_certificate_is_refused(folder: Path, tmp_path: Path) -> None
         ('{"format": "other"}', "is no lexical-sae removal certificate"),
         (json.dumps({**whole, "version": 7}), "has version 7; expected 1"),
         (json.dumps({**whole, "effect": None}), "has no whole 'effect'"),
+        (json.dumps({**whole, "data": {}}), "has no whole 'data'"),
         (json.dumps({**whole, "erased": True}), "claims 'erased', which `certify` does not"),
         (json.dumps(whole).replace('"seed"', '"version"', 1), "says 'version' twice"),
     ):

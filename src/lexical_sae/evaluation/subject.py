@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from lexical_sae.attribution.circuits import ClassAttributions, collect_class_attributions
 from lexical_sae.evaluation.faithfulness import limits_of
 from lexical_sae.evaluation.perturbation import Limits
-from lexical_sae.evaluation.reading import NotPossible, Reading, read_texts, spread
-from lexical_sae.evaluation.tag_reading import read_tagged
+from lexical_sae.evaluation.reading import NotPossible, Reading, spread
+from lexical_sae.evaluation.tag_reading import read_split
 from lexical_sae.text.dataset import TextDataset
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ class Subject:
 
     def read(self, model: LexicalSAE, data: TextDataset) -> Reading:
         """Another model's pass, or one over other rows."""
-        if self.tagging:
-            return read_tagged(model, data.tokens, data.tags, advance=self.advance)
-        return read_texts(model, data.texts, data.labels, advance=self.advance)
+        return read_split(model, data, self.advance)
 
     @property
     def tagging(self) -> bool:

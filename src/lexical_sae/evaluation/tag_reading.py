@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lexical_sae.evaluation.reading import BATCH, NotPossible, Reading, joined
+from lexical_sae.evaluation.reading import BATCH, NotPossible, Reading, joined, read_texts
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.tagging import read_sentences
+from lexical_sae.text.dataset import TextDataset
 
 AROUND = 4  # words shown on either side of the one that is meant
 
@@ -50,6 +51,15 @@ def read_tagged(
         sentence=torch.tensor([s for s, _ in places]),
         tags=tuple(decoded[i] for i in range(len(sentences))),
     )
+
+
+def read_split(
+    model: LexicalSAE, data: TextDataset, advance: Callable[[int], None] = lambda rows: None
+) -> Reading:
+    """A pass over labelled rows of the model's own task."""
+    if model.config.task == "tagging":
+        return read_tagged(model, data.tokens, data.tags, advance=advance)
+    return read_texts(model, data.texts, data.labels, advance=advance)
 
 
 def shown_word(sentence: Sequence[str], word: int) -> str:

@@ -126,13 +126,14 @@ class MLPHead(Head):
 
     def hidden(self, open_words: OpenWords) -> Tensor:
         """u [rows, width], before the ReLU."""
-        u = sum_open_words(open_words, self.W1)
-        return u if self.b1 is None else u + self.b1
+        return self._biased(sum_open_words(open_words, self.W1))
+
+    def _biased(self, total: Tensor) -> Tensor:
+        return total if self.b1 is None else total + self.b1
 
     @in_full_precision
     def finish(self, total: Tensor) -> Tensor:
-        u = total if self.b1 is None else total + self.b1
-        return torch.relu(u) @ self.W2.T + self.b2
+        return torch.relu(self._biased(total)) @ self.W2.T + self.b2
 
     def _active(self, open_words: OpenWords) -> Tensor:
         """1[u > 0], [rows, width]; constant within a linear region, so it has no gradient."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-import torch
-
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.report.finding import Cell, Curve, Finding, FindingTable
 from lexical_sae.studies.surgery_subject import SurgerySubject
@@ -16,7 +13,7 @@ from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.fairness import DRAWS, FEWEST_ROWS, mean_fpr_gaps, size_estimate
 from lexical_sae.surgery.front import Step, candidate_words
 from lexical_sae.surgery.gap import GapParts, flagged_rows
-from lexical_sae.surgery.rates import drawn_weights
+from lexical_sae.surgery.rates import bootstrap_weights
 
 SHOWN = 12  # words of a gap in the report
 
@@ -33,10 +30,10 @@ def decomposition(parts: Sequence[GapParts], model: LexicalSAE) -> Finding:
         *("group", "harmless rows", "flagged", "FPR gap, points"),
         *("wider margin by", "largest parts"),
     )
-    every = candidate_words([part.words for part in parts], SHOWN)
-    total = sum((part.words.clamp(min=0) for part in parts), torch.zeros(len(model.dictionary)))
+    wider = [part.words for part in parts]
     words: list[tuple[Cell, ...]] = [
-        (model.dictionary.words[v], float(total[v]) / max(len(parts), 1)) for v in every
+        (model.dictionary.words[v], sum(max(0.0, float(one[v])) for one in wider) / len(wider))
+        for v in candidate_words(wider, SHOWN)
     ]
     return Finding(
         tables=(
@@ -55,9 +52,7 @@ def front(study: SurgerySubject, path: Sequence[Step]) -> Finding:
     assert study.model.dictionary is not None
     groups = study.data.groups(study.data.measured)
     gold = study.gold(study.measured)
-    itself = np.ones((1, len(gold)), dtype=np.float32)
-    drawn = drawn_weights(len(gold), DRAWS // 5, study.config.seed)
-    weights = np.concatenate([itself, drawn])
+    weights = bootstrap_weights(len(gold), DRAWS // 5, study.config.seed)
     rows: list[tuple[Cell, ...]] = []
     points: dict[str, list[tuple[float, float]]] = {"mean FPR gap": [], "from": [], "to": []}
     for count in range(len(path) + 1):

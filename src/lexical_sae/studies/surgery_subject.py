@@ -21,6 +21,7 @@ from lexical_sae.surgery.gap import direction_of
 from lexical_sae.surgery.groups import groups_of_terms
 from lexical_sae.surgery.rates import Bools
 from lexical_sae.text.dataset import TextDataset
+from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.config import dump_config, resolve_config
 from lexical_sae.training.environment import write_json
 from lexical_sae.training.run import train_run
@@ -54,17 +55,22 @@ class SurgerySubject:
         folder = self.folder / "run"
         same, rows = folder / "config.yaml", folder / "trained_on.json"
         trained_on = {"rows": data_hash(self.data.task.train)}
-        if (folder / "metrics.json").is_file():
+        if same.is_file():
             if same.read_text(encoding="utf-8") != dump_config(self.run_config):
                 raise ValueError(f"{folder} holds a run with other settings; change --output.")
             if not rows.is_file() or json.loads(rows.read_text()) != trained_on:
                 raise ValueError(f"{folder} holds a run on other texts; change --output.")
+        if (folder / "metrics.json").is_file():
             self.console.print(f"{folder} is trained already", style="dim")
         else:
             folder.mkdir(parents=True, exist_ok=True)
             write_json(rows, trained_on)
-            found = train_run(self.run_config, folder, console=self.console, data=self.data.task)
+            resume = last_checkpoint(folder / "checkpoints") is not None
+            found = train_run(
+                self.run_config, folder, console=self.console, resume=resume, data=self.data.task
+            )
             if "stopped" in found:
+                self.console.print("stopped; the same command goes on")
                 raise SystemExit(130)
         return LexicalSAE.from_pretrained(folder / "model")
 

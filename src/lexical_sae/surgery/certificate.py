@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from lexical_sae.evaluation.reading import Reading, read_texts, spread
+from lexical_sae.evaluation.reading import Reading, spread
 from lexical_sae.evaluation.suite import data_hash
-from lexical_sae.evaluation.tag_reading import read_tagged
+from lexical_sae.evaluation.tag_reading import read_split
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.surgery.effect import effect_of
 from lexical_sae.surgery.groups import groups_of_terms
@@ -52,9 +52,9 @@ def certify_removal(
             "No word is cut out of this model, so there is nothing to certify; use "
             "`lexical-sae suppress` first."
         )
-    test, train = _some(test), None if train is None else _some(train)
-    after = _read(model, test, advance)
-    before = _read(_restored(model), test, advance)
+    test, train = some_rows(test), None if train is None else some_rows(train)
+    after = read_split(model, test, advance)
+    before = read_split(_restored(model), test, advance)
     tested = check_non_interference(model, _texts(test), seed=seed, advance=advance)
     found = {
         "format": FORMAT,
@@ -64,7 +64,7 @@ def certify_removal(
             {"coordinate": v, "token_id": model.dictionary.token_ids[v], "word": word}
             for v, word in ((v, model.dictionary.words[v]) for v in cut)
         ],
-        "data": {"measured": _named(test), "fitted": None if train is None else _named(train)},
+        "data": data_identity(test, train),
         "non_interference": asdict(tested),
         "effect": effect_of(before.state, after.state, cut).summary(),
         "accuracy": {"before": _accuracy(before), "after": _accuracy(after)},
@@ -84,14 +84,14 @@ def _restored(model: LexicalSAE) -> LexicalSAE:
     return view
 
 
-def _some(data: TextDataset) -> TextDataset:
+def some_rows(data: TextDataset) -> TextDataset:
+    """Those that a certificate is about."""
     return data.select(spread(len(data), MOST_ROWS))
 
 
-def _read(model: LexicalSAE, data: TextDataset, advance: Advance) -> Reading:
-    if model.config.task == "tagging":
-        return read_tagged(model, data.tokens, data.tags, advance=advance)
-    return read_texts(model, data.texts, data.labels, advance=advance)
+def data_identity(test: TextDataset, train: TextDataset | None) -> dict[str, Any]:
+    """What was measured on, and what probes were fitted on."""
+    return {"measured": _named(test), "fitted": None if train is None else _named(train)}
 
 
 def _named(data: TextDataset) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _leak(
         ("before", _restored(model), before),
         ("after", model, after),
     ):
-        fitted = open_word_table(_read(other, train, advance).state)
+        fitted = open_word_table(read_split(other, train, advance).state)
         measured = open_word_table(reading.state)
         leaks = measure_leak("open words", fitted, held[0], measured, held[1], seed=seed)
         shown[name] = {leak.probe: asdict(leak.auc) for leak in leaks}

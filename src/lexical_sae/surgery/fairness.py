@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lexical_sae.report.finding import Estimate
-from lexical_sae.surgery.rates import Bools, Floats, Weights, auc, divided, drawn_weights, share
+from lexical_sae.surgery.rates import Bools, Floats, Weights, auc, bootstrap_weights, divided, share
 
 DRAWS = 1000
 AUC_DRAWS = 200  # each is a pass over sorted scores
@@ -72,8 +72,7 @@ def evaluate_bias(
     _check(scores, positive, groups)
     said = scores >= threshold if said is None else np.asarray(said, dtype=bool)
     negative = ~positive
-    itself = np.ones((1, len(scores)), dtype=np.float32)
-    weights = np.concatenate([itself, drawn_weights(len(scores), DRAWS, seed)])
+    weights = bootstrap_weights(len(scores), DRAWS, seed)
     few = weights[: 1 + AUC_DRAWS]
     every = np.ones(len(scores), dtype=bool)
     fpr, fnr = share(said, negative, weights), share(~said, positive, weights)
@@ -116,8 +115,8 @@ def evaluate_bias(
 
 def mean_fpr_gap(said: Bools, positive: Bools, groups: Mapping[str, Bools]) -> float:
     """The mean |FPR gap| alone, for a search that asks for it often."""
-    one = np.ones((1, len(said)), dtype=np.float32)
-    return float(mean_fpr_gaps(said, positive, groups, one)[0])
+    itself = bootstrap_weights(len(said), 0, 0)
+    return float(mean_fpr_gaps(said, positive, groups, itself)[0])
 
 
 def mean_fpr_gaps(

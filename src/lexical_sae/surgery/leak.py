@@ -17,7 +17,7 @@ from torch import Tensor
 from lexical_sae.model.state import CircuitState
 from lexical_sae.report.finding import Estimate
 from lexical_sae.surgery.fairness import AUC_DRAWS, estimate
-from lexical_sae.surgery.rates import Bools, auc, drawn_weights
+from lexical_sae.surgery.rates import Bools, auc, bootstrap_weights
 
 PROBES = ("linear", "mlp")
 WIDTH, EPOCHS = 32, 30
@@ -60,11 +60,10 @@ def measure_leak(
     for concept, rows in ((train_concept[chosen], "training"), (test_concept, "measured")):
         held = int(concept.sum())
         if min(held, len(concept) - held) < FEWEST:
-            why = f"{held} of the {len(concept)} {rows} rows hold it; {FEWEST} with and without"
-            why = f"{why} are needed"
+            why = f"{held} of the {len(concept)} {rows} rows hold it; {FEWEST} with it and "
+            why += f"{FEWEST} without are needed"
             return [Leak(source, probe, Estimate(None, why=why)) for probe in PROBES]
-    weights = drawn_weights(len(test_concept), AUC_DRAWS, seed)
-    weights = np.concatenate([np.ones((1, len(test_concept)), dtype=np.float32), weights])
+    weights = bootstrap_weights(len(test_concept), AUC_DRAWS, seed)
     for probe in PROBES:
         model = _fit(_probe(probe, seed), train[chosen], train_concept[chosen])
         scores = model.predict_proba(test)[:, 1]

@@ -12,12 +12,12 @@ Weights = NDArray[np.float32]  # whole numbers; every sum of rows that fits into
 Bools = NDArray[np.bool_]
 
 
-def drawn_weights(rows: int, draws: int, seed: int) -> Weights:
-    """[draws, rows]: how often each row is drawn, with replacement, as many times as there are
-    rows."""
+def bootstrap_weights(rows: int, draws: int, seed: int) -> Weights:
+    """[1 + draws, rows]: once each, for the data itself; then how often each row is drawn, with
+    replacement, as many times as there are rows."""
     draw = np.random.default_rng(seed)
-    found = np.empty((draws, rows), dtype=np.float32)
-    for times in found:
+    found = np.ones((1 + draws, rows), dtype=np.float32)
+    for times in found[1:]:
         times[:] = np.bincount(draw.integers(0, rows, rows), minlength=rows)
     return found
 

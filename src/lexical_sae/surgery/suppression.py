@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lexical_sae.surgery.selection import WordSelection, chosen, find_words
@@ -28,17 +28,14 @@ class SuppressedModel:
 
     original: LexicalSAE
     selection: WordSelection
+    view: LexicalSAE = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_view", without_words(self.original, self.coordinates))
+        object.__setattr__(self, "view", without_words(self.original, self.coordinates))
 
     @property
     def coordinates(self) -> tuple[int, ...]:
         return self.selection.coordinates
-
-    @property
-    def view(self) -> LexicalSAE:
-        return self._view  # type: ignore[attr-defined, no-any-return]
 
     def restore(self) -> LexicalSAE:
         return self.original

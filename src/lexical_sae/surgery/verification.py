@@ -7,7 +7,14 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lexical_sae.surgery.certificate import FORMAT, VERSION, Advance, certify_removal
+from lexical_sae.surgery.certificate import (
+    FORMAT,
+    VERSION,
+    Advance,
+    certify_removal,
+    data_identity,
+    some_rows,
+)
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
@@ -54,6 +61,8 @@ def read_certificate(file: Path) -> dict[str, Any]:
     for section, kind in SECTIONS.items():
         if not isinstance(found.get(section), kind):
             raise ValueError(f"{file} has no whole {section!r}; the certificate is damaged.")
+    if not isinstance(found["data"].get("measured"), dict):
+        raise ValueError(f"{file} has no whole 'data'; the certificate is damaged.")
     return found
 
 
@@ -89,14 +98,11 @@ def differences(
             return [
                 f"The {what} is another one: {value[:12]}… instead of {str(said.get(name))[:12]}…"
             ]
-    again = certify_removal(
-        model,
-        test,
-        train,
-        seed=certificate["seed"],
-        advance=advance,
-    )
-    found = []
+    data = data_identity(some_rows(test), None if train is None else some_rows(train))
+    found = _apart("data", certificate["data"], data, 0.0)
+    if found:  # nothing that follows could be the same
+        return found
+    again = certify_removal(model, test, train, seed=certificate["seed"], advance=advance)
     for section in SECTIONS:
         allowed = PROBE if section == "leak" else ROUNDING
         found += _apart(section, certificate[section], again[section], allowed)
