@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from lexical_sae.surgery.fairness import evaluate_bias, mean_fpr_gap
-from lexical_sae.surgery.groups import groups_of_column, groups_of_terms
-from lexical_sae.surgery.rates import auc, share
+from lexical_sae.surgery.groups import (
+    frames_of,
+    groups_of_column,
+    groups_of_shares,
+    groups_of_terms,
+)
+from lexical_sae.surgery.rates import auc, bootstrap_weights, share
 from lexical_sae.text.dataset import TextDataset
 
 
@@ -112,6 +117,47 @@ def test_groups_from_columns_and_terms() -> None:
     assert groups_of_terms(data.texts, words, exact=True)["gender"].tolist() == [False] * 3
     with pytest.raises(ValueError, match="has no column 'group'; it has: one, target"):
         groups_of_column(data, "group")
+
+
+def test_groups_from_shares() -> None:
+    data = TextDataset(
+        *("d", "test", "classification", ("a", "b")),
+        texts=["a", "b", "c"],
+        labels=[0, 1, 0],
+        extra={"male": [0.5, None, 0.2], "female": [1, 0, float("nan")], "name": ["x", "y", "z"]},
+    )
+    found = groups_of_shares(data, ["male", "female"])
+    assert found["male"].tolist() == found["female"].tolist() == [True, False, False]
+    with pytest.raises(ValueError, match=r"'name' of d holds 'x'; expected numbers"):
+        groups_of_shares(data, ["name"])
+    with pytest.raises(ValueError, match=r"holds shares such as 0.5; expected names of groups"):
+        groups_of_column(data, "male")
+
+
+def test_texts_that_differ_in_their_group_are_one_frame() -> None:
+    texts = ["Ann is a gay man", "Ann is a deaf man", "Bob is a gay man", "ann is a gay man"]
+    values = ["gay", "deaf", ["gay"], None]
+    assert frames_of(texts, values).tolist() == [0, 0, 1, 2]
+    assert frames_of(texts).tolist() == [0, 1, 2, 0]
+
+
+def test_rows_of_a_frame_are_drawn_together() -> None:
+    frames = np.array([0, 1, 0, 2, 1, 2])
+    weights = bootstrap_weights(6, 50, 0, frames)
+    assert (weights[0] == 1).all()
+    for frame in range(3):
+        same = weights[:, frames == frame]
+        assert (same[:, 0] == same[:, 1]).all()
+    assert (weights.sum(1) == 6).all()
+    # twenty copies of each row say no more than the rows themselves
+    draw = np.random.default_rng(0)
+    scores, positive, rows = draw.random(90), draw.random(90) < 0.3, np.arange(90) < 45
+    once = evaluate_bias(scores, positive, {"g": rows}).fpr
+    parts = (np.repeat(part, 20) for part in (scores, positive, rows))
+    many_scores, many_positive, many_rows = parts
+    frames = np.repeat(np.arange(90), 20)
+    many = evaluate_bias(many_scores, many_positive, {"g": many_rows}, frames=frames).fpr
+    assert (many.value, many.low, many.high) == pytest.approx((once.value, once.low, once.high))
 
 
 def test_bad_input() -> None:

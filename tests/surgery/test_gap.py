@@ -12,13 +12,14 @@ from lexical_sae.surgery.erasure import (
     dense_slice,
     erasing,
     fit_leace,
-    frequent_words,
     logits_after_slice,
     pooled_states,
+    rows_after_slice,
+    slice_words,
 )
 from lexical_sae.surgery.front import Decisions, Rows, candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, direction_of, flagged_rows, positive_scores
-from lexical_sae.surgery.leak import measure_leak, open_word_table
+from lexical_sae.surgery.leak import measure_leak, sparse_rows
 from tests.tiny import TEXTS, tiny_model
 
 MODEL = tiny_model("bert", labels=["fine", "toxic"])
@@ -94,7 +95,7 @@ def test_the_greedy_cut_lowers_the_gap_and_keeps_the_accuracy() -> None:
 
 def test_leace_hides_a_concept_from_linear_probes_on_the_slice() -> None:
     concept = torch.tensor([float("film" in text) for text in TEXTS])
-    words = frequent_words(READING.state, 30)
+    words = slice_words(READING.state, count=20)
     dense = dense_slice(READING.state, words)
     assert torch.equal(dense, READING.state.open_words.to_dense()[:, words])
     eraser = fit_leace(dense, concept)
@@ -109,8 +110,27 @@ def test_leace_hides_a_concept_from_linear_probes_on_the_slice() -> None:
     assert before[0].auc.value > after[0].auc.value + 0.2
     same = logits_after_slice(READING.state, words, lambda x: x)
     torch.testing.assert_close(same, READING.state.logits, atol=1e-4, rtol=1e-4)
+    left = rows_after_slice(READING.state, words, eraser).toarray()
+    outside = torch.ones(len(MODEL.dictionary), dtype=torch.bool)
+    outside[words] = False
+    values = READING.state.open_words.to_dense()[:, outside].numpy()
+    assert np.allclose(left[:, :20], erased.numpy(), atol=1e-5)
+    assert np.allclose(left[:, 20:][:, outside.numpy()], values)
+    assert not left[:, 20:][:, words.numpy()].any()
     with pytest.raises(ValueError, match="on all rows or on none"):
         fit_leace(dense, torch.ones(len(TEXTS)))
+
+
+def test_the_slice_has_the_concept_first_however_rare() -> None:
+    times = torch.bincount(READING.state.open_words.word, minlength=len(MODEL.dictionary))
+    seen = torch.nonzero(times).flatten()
+    rarest, never = int(seen[times[seen].argmin()]), int(times.argmin())
+    assert times[never] == 0
+    assert rarest not in slice_words(READING.state, count=5).tolist()
+    found = slice_words(READING.state, [rarest, never], count=5).tolist()
+    assert rarest in found
+    assert never not in found
+    assert len(found) == 5
 
 
 def test_the_hidden_state_is_erased_at_every_position_and_only_within_the_block() -> None:
@@ -125,7 +145,7 @@ def test_the_hidden_state_is_erased_at_every_position_and_only_within_the_block(
 
 
 def test_a_probe_without_both_kinds_of_rows_is_undefined() -> None:
-    table = open_word_table(READING.state)
+    table = sparse_rows(READING.state.open_words)
     assert table.shape == (len(TEXTS), len(MODEL.dictionary))
     none = np.zeros(len(TEXTS), dtype=bool)
     found = measure_leak("open words", table, none, table, POSITIVE)

@@ -13,6 +13,8 @@ from lexical_sae.studies.files import load_study
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Planted, SurgeryConfig
 from lexical_sae.studies.surgery_data import load_study_data
+from lexical_sae.studies.surgery_findings import pareto
+from lexical_sae.surgery.leak import PROBES, SOURCES
 from lexical_sae.training.config import resolve_config
 from tests.command_line import run
 from tests.text.conftest import write_columns
@@ -71,6 +73,19 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     gaps = [one["bias"]["mean_fpr_gap"]["value"] for one in (before, after)]
     # whichever coordinate an untrained backbone speaks through; benchmarks.planted has a real one
     assert gaps[1] < 0.5 * gaps[0]
+    assert after["gap_fall"]["value"] == pytest.approx(1 - gaps[1] / gaps[0])
+    assert {(leak["source"], leak["probe"]) for leak in after["leaks"]} == {
+        (source, probe) for source in SOURCES for probe in PROBES
+    }
+    assert after["leaks"][2:] == before["leaks"][2:]  # hidden states stand before the cut
+    duels = found["at_equal_accuracy"]
+    assert [duel["other"] for duel in duels] == ["LEACE on open words", "LEACE on hidden states"]
+    accuracies = [1.0, *(step["accuracy"] for step in found["path"])]
+    for duel in duels:
+        ours, theirs = duel["accuracy"]
+        assert ours >= theirs or ours == max(accuracies)
+        assert duel["difference"]["value"] == pytest.approx(duel["gap"][0] - duel["gap"][1])
+    assert "The cut takes away" in shown
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Which words make the gap" in page
     assert "One word after the other" in (tmp_path / "out" / "tables.md").read_text()
@@ -92,6 +107,28 @@ def test_groups_of_a_column(folder: Path, tmp_path: Path) -> None:
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     groups = found["comparison"][0]["bias"]["groups"]
     assert {group["name"] for group in groups} == {"cast", "other"}
+
+
+def test_the_halves_share_no_frame(folder: Path) -> None:
+    other = folder / "other"
+    other.mkdir()
+    terms = ["gay", "deaf", "jewish"]
+    texts = [f"{name} is a {term} person" for name in map(str, range(40)) for term in terms]
+    labels = ["positive" if i % 2 else "negative" for i in range(len(texts))]
+    write_columns(other / "test.csv", {"text": texts, "label": labels, "term": terms * 40})
+    biased = {"dataset": str(other), "rows": 60, "column": "term"}
+    config = load_study(write(folder, biased=biased))
+    assert isinstance(config, SurgeryConfig)
+    found = load_study_data(config, resolve_config(config.train))
+    halves = [{text.split()[0] for text in data.texts} for data in (found.choosing, found.measured)]
+    assert not halves[0] & halves[1]
+    assert [len(half) for half in halves] == [20, 20]
+    assert found.frames(found.measured).max() == 19
+    assert "religion" in found.concept
+
+
+def test_the_front_has_no_point_that_another_beats() -> None:
+    assert pareto([(0.3, 0.9), (0.2, 0.9), (0.2, 0.9), (0.1, 0.8), (0.15, 0.7)]) == [1, 3]
 
 
 def test_planting() -> None:
@@ -123,6 +160,19 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
             {"biased": {"dataset": "x", "split": "a", "choose": "a", "column": "c"}},
             "choose and split are both 'a'",
         ),
+        (
+            {"biased": {"dataset": "x", "column": "c", "terms": "t"}},
+            "biased has column and terms; expected one of column, columns and terms",
+        ),
+        (
+            {"biased": {"dataset": str(folder / "data"), "column": "group"}},
+            "the task's own, and choose is null",
+        ),
+        (
+            {"planted": PLANTED.model_dump(), "concept": "identity"},
+            "the concept of a planted word is that word",
+        ),
+        ({"planted": {"word": " ", "label": "b"}}, "planted.word: String should match pattern"),
         ({"study": "surgry"}, "study is 'surgry'; did you mean 'surgery'?"),
         ({"planted": PLANTED.model_dump(), "word": 3}, "unknown key 'word'; did you mean 'words'?"),
     ):
@@ -134,13 +184,13 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("name", ["surgery", "surgery-planted", "hatexplain"])
+@pytest.mark.parametrize("name", ["surgery", "surgery-civil", "surgery-planted", "hatexplain"])
 def test_the_experiments_are_whole(name: str) -> None:
     assert load_study(Path("experiments") / f"{name}.yaml").study == "surgery"  # type: ignore[attr-defined]
 
 
 @pytest.mark.skipif("LEXICAL_SAE_DATA" not in os.environ, reason="LEXICAL_SAE_DATA is not set")
-@pytest.mark.parametrize("name", ["surgery", "hatexplain"])
+@pytest.mark.parametrize("name", ["surgery", "surgery-civil", "hatexplain"])
 def test_the_rows_of_the_experiments_fit_their_task(name: str) -> None:
     config = load_study(Path("experiments") / f"{name}.yaml", ["biased.rows=60"])
     assert isinstance(config, SurgeryConfig)

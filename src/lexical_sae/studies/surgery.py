@@ -14,10 +14,11 @@ from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.report.finding import Finding
 from lexical_sae.report.study_page import write_study
 from lexical_sae.studies.surgery_config import SurgeryConfig
-from lexical_sae.studies.surgery_findings import decomposition, front, groups_table, summary
+from lexical_sae.studies.surgery_findings import decomposition, front, groups_table
 from lexical_sae.studies.surgery_subject import SurgerySubject
-from lexical_sae.studies.treatments import compared_treatments
-from lexical_sae.surgery.comparison import comparison_table
+from lexical_sae.studies.surgery_summary import summary
+from lexical_sae.studies.treatments import Treatments
+from lexical_sae.surgery.comparison import compare_treatments, comparison_table, duel
 from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, flagged_rows
 from lexical_sae.training.environment import environment, plain_values, write_json
@@ -25,7 +26,6 @@ from lexical_sae.training.environment import environment, plain_values, write_js
 
 def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[str, Any]:
     """The whole study; leaves results.json, report.html and tables in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
     study = SurgerySubject(config, folder, console)
     clock = time.perf_counter()
     gold = study.gold(study.choosing)
@@ -45,11 +45,19 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         steps=config.words,
     )
     cut = [step.coordinate for step in path]
-    walked = (front(study, path), time.perf_counter() - clock)
+    gaps = study.gaps()
+    walked = (front(study, path, gaps), time.perf_counter() - clock)
     clock = time.perf_counter()
-    compared = compared_treatments(study, cut)
+    console.print("comparing treatments", style="dim")
+    treated = Treatments(study).all(cut)
+    task = Rows(study.test.state, study.test.labels)
+    compared = compare_treatments(treated, task, study.concept(study.task_test), gaps)
+    rows = Rows(study.measured.state, study.measured.labels)
+    start = treated[0].validation_accuracy
+    erased = [one for one in treated if one.name.startswith("LEACE")]
+    duels = [duel(one, path, start, rows, gaps) for one in erased]
     table = Finding(tables=(comparison_table(compared), groups_table(compared[:2])))
-    lines = summary(compared, study.words(cut))
+    lines = summary(compared, duels, study.words(cut))
     for line in lines:
         console.print(line, markup=False)
     record = {
@@ -68,6 +76,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
             "words": study.words(cut),
             "path": [asdict(step) for step in path],
             "comparison": [asdict(one) for one in compared],
+            "at_equal_accuracy": [{**asdict(one), "verdict": one.verdict} for one in duels],
             "environment": environment({"seed": config.seed}),
         }
     )

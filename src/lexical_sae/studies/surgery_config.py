@@ -20,12 +20,17 @@ class Biased(Strict):
     rows: Annotated[int, Field(ge=60)] = 20_000
     labels: dict[str, str] | None = None  # the task's name for each label of these rows
     column: str | None = None  # groups by the values of a column
+    columns: list[str] | None = None  # or a group per column, of the rows where it is 0.5 or more
     terms: str | None = None  # or by a list of words
 
     @model_validator(mode="after")
     def _one(self) -> Biased:
-        if (self.column is None) == (self.terms is None):
-            raise ValueError("biased has column and terms, or neither; expected one of them.")
+        given = [name for name in ("column", "columns", "terms") if getattr(self, name)]
+        if len(given) != 1:
+            raise ValueError(
+                f"biased has {' and '.join(given) or 'no groups'}; expected one of column, columns "
+                "and terms."
+            )
         if self.choose == self.split:
             raise ValueError(f"choose and split are both {self.split!r}; expected other rows.")
         return self
@@ -34,7 +39,7 @@ class Biased(Strict):
 class Planted(Strict):
     """A word that is put into training texts of one class: a shortcut to be found."""
 
-    word: str
+    word: Annotated[str, Field(pattern=r"^\w+$")]
     label: str
     share: Annotated[float, Field(gt=0, le=1)] = 0.9  # of that class's texts
     elsewhere: Annotated[float, Field(ge=0, lt=1)] = 0.05  # of the other texts
@@ -46,7 +51,7 @@ class SurgeryConfig(Strict):
     positive: list[str]  # the classes that a false positive is of
     biased: Biased | None = None
     planted: Planted | None = None
-    concept: str = "identity"  # the list of words whose mention is erased and probed for
+    concept: str | list[str] | None = None  # lists of words whose mention is erased and probed for
     largest_loss: Annotated[float, Field(ge=0, le=1)] = 0.01  # of accuracy, on validation rows
     words: Annotated[int, Field(ge=1, le=200)] = 40  # that may be cut out at the most
     seed: int = 0
@@ -55,6 +60,15 @@ class SurgeryConfig(Strict):
     def _check(self) -> SurgeryConfig:
         if (self.biased is None) == (self.planted is None):
             raise ValueError("A surgery study has biased rows or a planted word; expected one.")
+        if self.planted is not None and self.concept is not None:
+            raise ValueError("concept is given, but the concept of a planted word is that word.")
         if not self.positive:
             raise ValueError("positive is empty; expected the names of one or more classes.")
         return self
+
+    @property
+    def concept_lists(self) -> list[str]:
+        """By default the terms that groups are made by, or else the shipped list."""
+        terms = None if self.biased is None else self.biased.terms
+        found = self.concept or terms or "identity"
+        return [found] if isinstance(found, str) else found

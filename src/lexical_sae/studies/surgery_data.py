@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from lexical_sae.evaluation.held_out import same_labels
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Biased, SurgeryConfig
-from lexical_sae.surgery.groups import Groups, groups_of_column, groups_of_terms
+from lexical_sae.surgery.groups import (
+    Groups,
+    frames_of,
+    groups_of_column,
+    groups_of_shares,
+    groups_of_terms,
+)
+from lexical_sae.surgery.rates import Frames
 from lexical_sae.surgery.word_lists import load_word_list
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import load_splits
@@ -24,13 +31,22 @@ class StudyData:
     task: Data
     choosing: TextDataset
     measured: TextDataset
-    terms: dict[str, tuple[str, ...]]  # the words whose mention is the concept, by group
-    column: str | None
+    concept: dict[str, tuple[str, ...]]  # the words whose mention is the concept, by group
+    biased: Biased | None = None  # how rows fall into groups; none: by the concept
 
     def groups(self, data: TextDataset) -> Groups:
-        if self.column is not None:
-            return groups_of_column(data, self.column)
-        return groups_of_terms(data.texts, self.terms)
+        if self.biased is None:
+            return groups_of_terms(data.texts, self.concept)
+        if self.biased.column is not None:
+            return groups_of_column(data, self.biased.column)
+        if self.biased.columns is not None:
+            return groups_of_shares(data, self.biased.columns)
+        assert self.biased.terms is not None
+        return groups_of_terms(data.texts, load_word_list(self.biased.terms))
+
+    def frames(self, data: TextDataset) -> Frames:
+        """Rows that belong together: the same text, but for the group that it names."""
+        return _frames(data, self.biased)
 
 
 def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
@@ -46,12 +62,14 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
     biased = config.biased
     names = list(task.train.label_names)
     if biased.choose is None:
+        if biased.dataset == run.dataset:
+            raise ValueError(
+                f"biased.dataset is {biased.dataset}, the task's own, and choose is null: words "
+                "would be chosen on rows that the task is measured on. Give choose another split, "
+                "for instance validation."
+            )
         rows = same_labels(_split(biased, biased.split), names)
-        half = min(biased.rows, len(rows) // 2)
-        order = _shuffled(len(rows), config.seed)
-        choosing, measured = (
-            rows.select(sorted(part)) for part in (order[:half], order[half : 2 * half])
-        )
+        choosing, measured = _halves(rows, _frames(rows, biased), biased.rows, config.seed)
     else:
         choosing, measured = (
             some.select(sorted(_shuffled(len(some), config.seed)[: biased.rows]))
@@ -59,8 +77,30 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
                 same_labels(_split(biased, split), names) for split in (biased.choose, biased.split)
             )
         )
-    terms = load_word_list(biased.terms or config.concept)
-    return StudyData(task, choosing, measured, terms, biased.column)
+    concept: dict[str, tuple[str, ...]] = {}
+    for name in config.concept_lists:
+        concept |= load_word_list(name)
+    return StudyData(task, choosing, measured, concept, biased)
+
+
+def _frames(data: TextDataset, biased: Biased | None) -> Frames:
+    column = None if biased is None else biased.column
+    return frames_of(data.texts, None if column is None else data.extra.get(column))
+
+
+def _halves(
+    data: TextDataset, frames: Frames, rows: int, seed: int
+) -> tuple[TextDataset, TextDataset]:
+    """Two parts of up to `rows` rows that share no frame."""
+    members: dict[int, list[int]] = {}
+    for row, frame in enumerate(frames.tolist()):
+        members.setdefault(frame, []).append(row)
+    half = min(rows, len(data) // 2)
+    first: list[int] = []
+    second: list[int] = []
+    for frame in _shuffled(len(members), seed):
+        (first if len(first) < half else second).extend(members[frame])
+    return data.select(sorted(first[:half])), data.select(sorted(second[:half]))
 
 
 def _split(biased: Biased, split: str) -> TextDataset:
@@ -93,4 +133,4 @@ def _planted(config: SurgeryConfig, task: Data) -> StudyData:
     choosing = plant_everywhere(task.validation, planted, seed + 2)
     measured = plant_everywhere(task.test, planted, seed + 3)
     marked: dict[str, tuple[str, ...]] = {planted.word: (planted.word,)}
-    return StudyData(spoilt, choosing, measured, marked, None)
+    return StudyData(spoilt, choosing, measured, marked)

@@ -1,19 +1,18 @@
-"""What a surgery study shows: the parts of the gaps, the path of the cut, groups, sentences."""
+"""What a surgery study shows: the parts of the gaps, the path of the cut, groups."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.model.lexical_sae import LexicalSAE
-from lexical_sae.report.finding import Cell, Curve, Finding, FindingTable
+from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
 from lexical_sae.studies.surgery_subject import SurgerySubject
-from lexical_sae.surgery.comparison import Compared
+from lexical_sae.surgery.comparison import Compared, Gaps
 from lexical_sae.surgery.effect import after_removal
-from lexical_sae.surgery.fairness import DRAWS, FEWEST_ROWS, mean_fpr_gaps, size_estimate
+from lexical_sae.surgery.fairness import size_estimate
 from lexical_sae.surgery.front import Step, candidate_words
-from lexical_sae.surgery.gap import GapParts, flagged_rows
-from lexical_sae.surgery.rates import bootstrap_weights
+from lexical_sae.surgery.gap import GapParts
 
 SHOWN = 12  # words of a gap in the report
 
@@ -47,34 +46,53 @@ def decomposition(parts: Sequence[GapParts], model: LexicalSAE) -> Finding:
     )
 
 
-def front(study: SurgerySubject, path: Sequence[Step]) -> Finding:
+def front(study: SurgerySubject, path: Sequence[Step], gaps: Gaps) -> Finding:
     """Gap and accuracy on rows that no word was chosen on, after each cut."""
     assert study.model.dictionary is not None
-    groups = study.data.groups(study.data.measured)
-    gold = study.gold(study.measured)
-    weights = bootstrap_weights(len(gold), DRAWS // 5, study.config.seed)
-    rows: list[tuple[Cell, ...]] = []
-    points: dict[str, list[tuple[float, float]]] = {"mean FPR gap": [], "from": [], "to": []}
+    found: list[tuple[str, Estimate, Estimate]] = []  # last word, gap, accuracy
     for count in range(len(path) + 1):
         gone = [step.coordinate for step in path[:count]]
-        logits = after_removal(study.measured.state, gone).logits
-        said = flagged_rows(logits, study.positive)
-        gap = size_estimate(mean_fpr_gaps(said, gold, groups, weights))
+        gap = size_estimate(gaps.draws(after_removal(study.measured.state, gone).logits))
         right = after_removal(study.test.state, gone).predicted == study.test.labels
-        accuracy = 100 * float(right.double().mean())
-        word = study.model.dictionary.words[gone[-1]] if gone else "–"
-        values = [None if v is None else 100 * v for v in (gap.value, gap.low, gap.high)]
-        rows.append((count, word, *values, accuracy))
-        for name, value in zip(points, values, strict=True):
-            if value is not None:
-                points[name].append((accuracy, value))
-    columns = ("words", "last word", "mean FPR gap, points", "from", "to", "task accuracy, %")
-    lines = {name: tuple(sorted(found)) for name, found in points.items()}
+        accuracy = mean_estimate(right.double().numpy(), gaps.seed)
+        found.append((study.model.dictionary.words[gone[-1]] if gone else "–", gap, accuracy))
+    best = pareto([(gap.value or 0.0, accuracy.value or 0.0) for _, gap, accuracy in found])
+    rows: list[tuple[Cell, ...]] = [
+        (count, word, *_points(gap), *_points(accuracy), "yes" if count in best else "no")
+        for count, (word, gap, accuracy) in enumerate(found)
+    ]
+    lines: dict[str, tuple[tuple[float, float], ...]] = {}
+    for name, bound in (("mean FPR gap", "value"), ("from", "low"), ("to", "high")):
+        points = [(found[k][2].value, getattr(found[k][1], bound)) for k in best]
+        lines[name] = tuple(sorted((100 * x, 100 * y) for x, y in points if x and y is not None))
+    columns = (
+        *("words", "last word", "mean FPR gap, points", "from", "to"),
+        *("task accuracy, %", "from ", "to ", "on the front"),
+    )
     return Finding(
         tables=(FindingTable("One word after the other", columns, tuple(rows)),),
         curves=(Curve("Gap against accuracy", "task accuracy, %", "mean FPR gap, points", lines),),
-        notes=("words were chosen on other rows than these", "95 % intervals over rows"),
+        notes=(
+            "words were chosen on other rows than these",
+            "95 % intervals; rows that differ only in the group they name are resampled together",
+            "on the front: no other number of words is better in one and as good in the other",
+        ),
     )
+
+
+def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Those of the points (gap, accuracy) that no other is better than in one and as good in the
+    other; of equal points the first."""
+    return [
+        k
+        for k, (gap, accuracy) in enumerate(points)
+        if not any(
+            other_gap <= gap
+            and other_accuracy >= accuracy
+            and ((other_gap, other_accuracy) != (gap, accuracy) or j < k)
+            for j, (other_gap, other_accuracy) in enumerate(points)
+        )
+    ]
 
 
 def groups_table(compared: Sequence[Compared]) -> FindingTable:
@@ -90,47 +108,5 @@ def groups_table(compared: Sequence[Compared]) -> FindingTable:
     return FindingTable("Groups", (*columns, "before", "after the cut"), tuple(rows))
 
 
-def summary(compared: Sequence[Compared], words: Sequence[str]) -> list[str]:
-    """What came out, in sentences; what did not hold is said as plainly."""
-    by_name = {one.name: one for one in compared}
-    before, after = by_name["baseline"], by_name["surgery"]
-    gaps = {name: _points(one.bias.mean_fpr_gap.value) for name, one in by_name.items()}
-    points = {name: 100 * (one.accuracy.value or 0.0) for name, one in by_name.items()}
-    lines = [
-        f"Cut out: {', '.join(words) if words else 'nothing; no word narrows the gap'}.",
-        f"The mean FPR gap goes from {shown(gaps['baseline'])} to {shown(gaps['surgery'])}, the "
-        f"task's accuracy from {points['baseline']:.2f} to {points['surgery']:.2f} %.",
-    ]
-    erased = [name for name in by_name if name.startswith("LEACE")]
-    if not erased:
-        lines.append(
-            f"LEACE is left out: fewer than {FEWEST_ROWS} training rows mention a group of the "
-            "concept, or all do."
-        )
-    for name in erased:
-        better = gaps["surgery"] < gaps[name] and points["surgery"] >= points[name]
-        verdict = "surgery is ahead" if better else "surgery is not ahead of it"
-        lines.append(f"{name}: gap {shown(gaps[name])}, accuracy {points[name]:.2f} %; {verdict}.")
-    controls = [gaps[name] for name in gaps if name.startswith("random")]
-    if controls:
-        each = ", ".join(map(shown, controls))
-        lines.append(f"Random words that are open as often leave a gap of {each}.")
-    leaks = [
-        f"{old.probe} {old.auc.value:.3f} before, {new.auc.value:.3f} after"
-        for old, new in zip(before.leaks, after.leaks, strict=True)
-        if old.auc.value is not None and new.auc.value is not None
-    ]
-    if leaks:
-        lines.append(
-            f"How well probes tell the concept from the open words (AUC; 0.5 is chance): "
-            f"{'; '.join(leaks)}."
-        )
-    return lines
-
-
-def _points(value: float | None) -> float:
-    return math.nan if value is None else 100 * value
-
-
-def shown(points: float) -> str:
-    return "undefined (no group is large enough)" if math.isnan(points) else f"{points:.2f} points"
+def _points(found: Estimate) -> list[float | None]:
+    return [None if v is None else 100 * v for v in (found.value, found.low, found.high)]

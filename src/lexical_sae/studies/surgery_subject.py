@@ -16,6 +16,7 @@ from lexical_sae.evaluation.suite import data_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.surgery_config import SurgeryConfig
 from lexical_sae.studies.surgery_data import StudyData, load_study_data
+from lexical_sae.surgery.comparison import Gaps
 from lexical_sae.surgery.fairness import FEWEST_ROWS
 from lexical_sae.surgery.gap import direction_of
 from lexical_sae.surgery.groups import groups_of_terms
@@ -80,9 +81,15 @@ class SurgerySubject:
 
     def concept(self, data: TextDataset) -> Bools:
         """Rows that mention one of the words."""
-        marks = groups_of_terms(data.texts, self.data.terms)
+        marks = groups_of_terms(data.texts, self.data.concept)
         found: Bools = np.any(np.stack(list(marks.values())), axis=0)
         return found
+
+    def gaps(self) -> Gaps:
+        """The rows that gaps are measured on."""
+        data = self.data.measured
+        groups, frames = self.data.groups(data), self.data.frames(data)
+        return Gaps(self.measured.labels, groups, self.positive, frames, self.config.seed)
 
     def gold(self, reading: Reading) -> Bools:
         """Rows that are rightly flagged."""
@@ -94,6 +101,6 @@ class SurgerySubject:
 
     def concept_columns(self) -> Tensor | None:
         """[N, G] for the training rows: the groups of words that enough rows mention, if any."""
-        marks = groups_of_terms(self.train.texts, self.data.terms)
+        marks = groups_of_terms(self.train.texts, self.data.concept)
         many = [m for m in marks.values() if FEWEST_ROWS <= m.sum() <= len(m) - FEWEST_ROWS]
         return torch.from_numpy(np.stack(many, 1)).double() if many else None

@@ -2,89 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
 
 from lexical_sae.evaluation.reading import read_texts
+from lexical_sae.model.state import CircuitState
 from lexical_sae.studies.surgery_subject import SurgerySubject
-from lexical_sae.surgery.comparison import (
-    Compared,
-    Treated,
-    compare_treatments,
-    random_words_like,
-)
+from lexical_sae.surgery.comparison import Treated, random_words_like
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.erasure import (
+    Eraser,
     dense_slice,
     erasing,
     fit_leace,
-    frequent_words,
     logits_after_slice,
     pooled_states,
+    rows_after_slice,
+    slice_words,
 )
-from lexical_sae.surgery.front import Rows
-from lexical_sae.surgery.leak import Leak, measure_leak, open_word_table
+from lexical_sae.surgery.leak import Leak, measure_leak, sparse_rows
+from lexical_sae.surgery.selection import find_words
 
 CONTROLS = 3  # draws of random words
 
-Probes = Callable[[Any, Any], tuple[Leak, ...]]
 
+class Treatments:
+    """Every way to treat the model, and what probes still see after it."""
 
-def compared_treatments(study: SurgerySubject, cut: Sequence[int]) -> list[Compared]:
-    """Every treatment on the measured rows and the task's test rows."""
-    study.console.print("comparing treatments", style="dim")
-    marks = study.concept_columns()
-    concept = [study.concept(data) for data in (study.train, study.task_test)]
-    states = (study.fitted.state, study.test.state, study.measured.state)
+    def __init__(self, study: SurgerySubject) -> None:
+        self.study = study
+        self.marks = [study.concept(data) for data in (study.train, study.task_test)]
+        self.states: list[CircuitState] = [
+            reading.state
+            for reading in (study.fitted, study.validation, study.test, study.measured)
+        ]
+        self.pooled = [  # a cut stands behind the hidden states, so it leaves them as they are
+            pooled_states(study.model, data.texts) for data in (study.train, study.task_test)
+        ]
+        self.hidden_leaks = self._probes("hidden state", *self.pooled)
+        words = [word for group in study.data.concept.values() for word in group]
+        assert study.model.dictionary is not None
+        selection = find_words(study.model.dictionary, words)
+        self.concept_words = selection.coordinates
+        if selection.missing:
+            missing = ", ".join(selection.missing)
+            study.console.print(f"not in the dictionary: {missing}", style="dim", markup=False)
 
-    def probes(train: Any, test: Any) -> tuple[Leak, ...]:
-        seed = study.config.seed
-        return tuple(measure_leak("open words", train, concept[0], test, concept[1], seed=seed))
+    def all(self, cut: Sequence[int]) -> list[Treated]:
+        found = [self.by_cut("baseline", ()), self.by_cut("surgery", cut)]
+        groups = self.study.concept_columns()
+        if groups is not None:
+            found.append(self.by_slice("LEACE on open words", (), groups))
+            found.append(self.by_hidden_states("LEACE on hidden states", groups))
+            found.append(self.by_slice("surgery and LEACE", cut, groups))
+        for draw in range(CONTROLS if cut else 0):
+            words = random_words_like(self.study.choosing.state, cut, self.study.config.seed + draw)
+            found.append(self.by_cut(f"random words, draw {draw + 1}", words))
+        return found
 
-    def by_cut(name: str, words: Sequence[int]) -> Treated:
-        fitted, test, measured = (after_removal(state, words) for state in states)
-        leaks = probes(open_word_table(fitted), open_word_table(test))
-        return Treated(name, len(words), test.logits, measured.logits, leaks)
+    def by_cut(self, name: str, words: Sequence[int]) -> Treated:
+        states = [after_removal(state, words) for state in self.states]
+        leaks = self._probes("open words", *(sparse_rows(states[i].open_words) for i in (0, 2)))
+        return self._treated(name, len(words), [s.logits for s in states[1:]], leaks)
 
-    def by_leace(name: str, words: Sequence[int], marks: Tensor) -> Treated:
-        fitted, test, measured = (after_removal(state, words) for state in states)
-        chosen = frequent_words(fitted)
-        eraser = fit_leace(dense_slice(fitted, chosen), marks)
-        leaks = probes(eraser(dense_slice(fitted, chosen)), eraser(dense_slice(test, chosen)))
-        on_test = logits_after_slice(test, chosen, eraser)
-        return Treated(
-            name, len(words), on_test, logits_after_slice(measured, chosen, eraser), leaks
+    def by_slice(self, name: str, words: Sequence[int], groups: Tensor) -> Treated:
+        """LEACE on the values of open words, after a cut."""
+        states = [after_removal(state, words) for state in self.states]
+        chosen = slice_words(states[0], self.concept_words)
+        eraser: Eraser = fit_leace(dense_slice(states[0], chosen), groups)
+        leaks = self._probes(
+            "open words", *(rows_after_slice(states[i], chosen, eraser) for i in (0, 2))
         )
+        logits = [logits_after_slice(state, chosen, eraser) for state in states[1:]]
+        return self._treated(name, len(words), logits, leaks)
 
-    treated = [by_cut("baseline", ()), by_cut("surgery", cut)]
-    if marks is not None:
-        treated.append(by_leace("LEACE on open words", (), marks))
-        treated.append(_by_hidden_leace(study, marks, probes))
-        treated.append(by_leace("surgery and LEACE", cut, marks))
-    for draw in range(CONTROLS if cut else 0):
-        words = random_words_like(study.choosing.state, cut, study.config.seed + draw)
-        treated.append(by_cut(f"random words, draw {draw + 1}", words))
-    return compare_treatments(
-        treated,
-        Rows(study.test.state, study.test.labels),
-        concept[1],
-        Rows(study.measured.state, study.measured.labels),
-        study.data.groups(study.data.measured),
-        study.positive,
-        study.config.seed,
-    )
+    def by_hidden_states(self, name: str, groups: Tensor) -> Treated:
+        """LEACE fitted on the pooled hidden state, applied at every position before words open."""
+        study = self.study
+        assert study.data.task.validation is not None
+        eraser = fit_leace(self.pooled[0], groups)
+        with erasing(study.model, eraser):
+            states = [
+                read_texts(study.model, data.texts, data.labels).state
+                for data in (
+                    *(study.train, study.data.task.validation),
+                    *(study.task_test, study.data.measured),
+                )
+            ]
+        leaks = self._probes("open words", *(sparse_rows(states[i].open_words) for i in (0, 2)))
+        hidden = self._probes("hidden state", *map(eraser, self.pooled))
+        return self._treated(name, 0, [s.logits for s in states[1:]], leaks, hidden)
 
+    def _treated(
+        self,
+        name: str,
+        words: int,
+        logits: Sequence[Tensor],
+        leaks: tuple[Leak, ...],
+        hidden: tuple[Leak, ...] | None = None,
+    ) -> Treated:
+        validation, test, measured = logits
+        right = validation.argmax(-1) == self.study.validation.labels
+        leaks = (*leaks, *(self.hidden_leaks if hidden is None else hidden))
+        return Treated(name, words, float(right.double().mean()), test, measured, leaks)
 
-def _by_hidden_leace(study: SurgerySubject, marks: Tensor, probes: Probes) -> Treated:
-    """Fitted on the pooled hidden state, applied at every position before words open."""
-    model = study.model
-    eraser = fit_leace(pooled_states(model, study.train.texts), marks)
-    with erasing(model, eraser):
-        fitted, test, measured = (
-            read_texts(model, data.texts, data.labels).state
-            for data in (study.train, study.task_test, study.data.measured)
-        )
-    leaks = probes(open_word_table(fitted), open_word_table(test))
-    return Treated("LEACE on hidden states", 0, test.logits, measured.logits, leaks)
+    def _probes(self, source: str, train: Any, test: Any) -> tuple[Leak, ...]:
+        concept = self.marks
+        seed = self.study.config.seed
+        return tuple(measure_leak(source, train, concept[0], test, concept[1], seed=seed))

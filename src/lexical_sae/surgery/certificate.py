@@ -16,7 +16,7 @@ from lexical_sae.evaluation.tag_reading import read_split
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.surgery.effect import effect_of
 from lexical_sae.surgery.groups import groups_of_terms
-from lexical_sae.surgery.leak import measure_leak, open_word_table
+from lexical_sae.surgery.leak import measure_leak, sparse_rows
 from lexical_sae.surgery.non_interference import check_non_interference
 from lexical_sae.surgery.suppression import suppressed_coordinates, without_words
 from lexical_sae.training.environment import environment, plain_values
@@ -136,8 +136,8 @@ def _leak(
         ("before", _restored(model), before),
         ("after", model, after),
     ):
-        fitted = open_word_table(read_split(other, train, advance).state)
-        measured = open_word_table(reading.state)
+        fitted = sparse_rows(read_split(other, train, advance).state.open_words)
+        measured = sparse_rows(reading.state.open_words)
         leaks = measure_leak("open words", fitted, held[0], measured, held[1], seed=seed)
         shown[name] = {leak.probe: asdict(leak.auc) for leak in leaks}
     return shown

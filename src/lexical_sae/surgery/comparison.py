@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -12,11 +13,12 @@ from torch import Tensor
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.model.state import CircuitState
 from lexical_sae.report.finding import Cell, Estimate, FindingTable
-from lexical_sae.surgery.fairness import BiasReport, evaluate_bias
-from lexical_sae.surgery.front import Rows
+from lexical_sae.surgery.effect import after_removal
+from lexical_sae.surgery.fairness import DRAWS, BiasReport, estimate, evaluate_bias, mean_fpr_gaps
+from lexical_sae.surgery.front import Rows, Step
 from lexical_sae.surgery.gap import flagged_rows, positive_scores
-from lexical_sae.surgery.leak import Leak
-from lexical_sae.surgery.rates import Bools
+from lexical_sae.surgery.leak import PROBES, SOURCES, Leak
+from lexical_sae.surgery.rates import Bools, Floats, Frames, Weights, bootstrap_weights, divided
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,7 @@ class Treated:
 
     name: str
     words: int  # that are cut out
+    validation_accuracy: float  # where treatments are matched by
     task_logits: Tensor  # [N, C] on the task's own rows
     biased_logits: Tensor  # [M, C] on the rows with groups
     leaks: tuple[Leak, ...] = ()
@@ -36,22 +39,49 @@ class Compared:
     words: int
     accuracy: Estimate  # on the task's own rows
     bias: BiasReport
+    gap_fall: Estimate  # share of the baseline's mean FPR gap that is gone
     leaks: tuple[Leak, ...]
     changed_outside: float  # share of the task's rows without the concept that are decided anew
 
 
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The rows that gaps are measured on; differences between treatments are of the same resampled
+    rows."""
+
+    labels: Tensor  # [M]
+    groups: Mapping[str, Bools]
+    positive: Sequence[int]
+    frames: Frames | None = None  # [M] rows that are resampled together
+    seed: int = 0
+
+    @cached_property
+    def gold(self) -> Bools:
+        found: Bools = np.isin(self.labels.numpy(), list(self.positive))
+        return found
+
+    @cached_property
+    def weights(self) -> Weights:
+        return bootstrap_weights(len(self.labels), DRAWS, self.seed, self.frames)
+
+    def draws(self, logits: Tensor) -> Floats:
+        """[1 + draws]: the mean FPR gap of these decisions."""
+        said = flagged_rows(logits, self.positive)
+        return mean_fpr_gaps(said, self.gold, self.groups, self.weights)
+
+    def report(self, logits: Tensor) -> BiasReport:
+        scores, said = positive_scores(logits, self.positive), flagged_rows(logits, self.positive)
+        return evaluate_bias(
+            scores, self.gold, self.groups, said=said, frames=self.frames, seed=self.seed
+        )
+
+
 def compare_treatments(
-    treated: Sequence[Treated],
-    task: Rows,
-    concept: Bools,
-    biased: Rows,
-    groups: Mapping[str, Bools],
-    positive: Sequence[int],
-    seed: int = 0,
+    treated: Sequence[Treated], task: Rows, concept: Bools, gaps: Gaps
 ) -> list[Compared]:
     """The first is the baseline that changes are counted against. `concept` [N] marks the task's
     rows that hold it."""
-    gold = np.isin(biased.labels.numpy(), list(positive))
+    first = gaps.draws(treated[0].biased_logits)
     before = treated[0].task_logits.argmax(-1)
     outside = torch.from_numpy(~concept)
     found = []
@@ -59,14 +89,14 @@ def compare_treatments(
         decided = one.task_logits.argmax(-1)
         right = (decided == task.labels).double().numpy()
         changed = (decided != before)[outside].double()
-        scores = positive_scores(one.biased_logits, positive)
-        said = flagged_rows(one.biased_logits, positive)
+        left = divided(gaps.draws(one.biased_logits), first)
         found.append(
             Compared(
                 one.name,
                 one.words,
-                mean_estimate(right, seed),
-                evaluate_bias(scores, gold, groups, said=said, seed=seed),
+                mean_estimate(right, gaps.seed),
+                gaps.report(one.biased_logits),
+                estimate(1 - left),
                 one.leaks,
                 float(changed.mean()) if len(changed) else 0.0,
             )
@@ -74,11 +104,47 @@ def compare_treatments(
     return found
 
 
+@dataclass(frozen=True)
+class Duel:
+    """The cut against another treatment, with as many words as leave it the other's accuracy."""
+
+    other: str
+    words: int
+    accuracy: tuple[float, float]  # of both, on validation rows
+    gap: tuple[float, float]  # of both
+    difference: Estimate  # the cut's gap minus the other's
+
+    @property
+    def verdict(self) -> str:
+        if self.difference.high is not None and self.difference.high < 0:
+            return "surgery is ahead"
+        if self.difference.low is not None and self.difference.low > 0:
+            return "surgery is behind"
+        return "no difference is shown"
+
+
+def duel(other: Treated, path: Sequence[Step], start: float, rows: Rows, gaps: Gaps) -> Duel:
+    """`start` is the accuracy without a cut; `rows` are those that gaps are measured on."""
+    accuracies = [start, *(step.accuracy for step in path)]
+    enough = [k for k, found in enumerate(accuracies) if found >= other.validation_accuracy]
+    words = max(enough) if enough else accuracies.index(max(accuracies))
+    cut = after_removal(rows.state, [step.coordinate for step in path[:words]]).logits
+    ours, theirs = gaps.draws(cut), gaps.draws(other.biased_logits)
+    return Duel(
+        other.name,
+        words,
+        (accuracies[words], other.validation_accuracy),
+        (float(ours[0]), float(theirs[0])),
+        estimate(ours - theirs),
+    )
+
+
 def comparison_table(found: Sequence[Compared]) -> FindingTable:
     columns = (
         *("treatment", "words cut", "accuracy, %", "FPR, %", "FNR, %"),
         *("mean FPR gap, points", "from", "to", "mean FNR gap, points"),
-        *("worst group", "its FPR gap, points", "leak, linear AUC", "leak, mlp AUC"),
+        *("worst group", "its FPR gap, points"),
+        *(f"leak, {source}, {probe} AUC" for source in SOURCES for probe in PROBES),
         "other decisions changed, %",
     )
     return FindingTable("Treatments compared", columns, tuple(_row(one) for one in found))
@@ -87,7 +153,7 @@ def comparison_table(found: Sequence[Compared]) -> FindingTable:
 def _row(one: Compared) -> tuple[Cell, ...]:
     bias = one.bias
     worst = next((group for group in bias.groups if group.name == bias.worst_group), None)
-    leak = {probe.probe: probe.auc.value for probe in one.leaks if probe.source == "open words"}
+    leak = {(found.source, found.probe): found.auc.value for found in one.leaks}
     return (
         *(one.name, one.words, _percent(one.accuracy.value)),
         *(_percent(bias.fpr.value), _percent(bias.fnr.value)),
@@ -95,7 +161,7 @@ def _row(one: Compared) -> tuple[Cell, ...]:
         *(_percent(v) for v in (bias.mean_fpr_gap.high, bias.mean_fnr_gap.value)),
         bias.worst_group,
         None if worst is None else _percent(worst.fpr_gap.value),
-        *(leak.get("linear"), leak.get("mlp")),
+        *(leak.get((source, probe)) for source in SOURCES for probe in PROBES),
         _percent(one.changed_outside),
     )
 

@@ -2,8 +2,9 @@
 
 After it no linear probe tells the concept from the representation it was fitted on (Belrose et al.
 2023). It is fitted on the concept's labels of training texts, never on those of the task, either on
-the open words that occur most (all of V would take V × V covariances) or on the pooled hidden
-state; the second map is then applied at every position, before the words open.
+the open words (the concept's own and those that occur most: all of V would take V × V covariances)
+or on the pooled hidden state; the second map is then applied at every position, before the words
+open.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lexical_sae.evaluation.reading import BATCH
 from lexical_sae.model.heads import sum_open_words
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.state import CircuitState
+from lexical_sae.surgery.leak import sparse_rows
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
@@ -45,11 +47,13 @@ def fit_leace(states: Tensor, concept: Tensor) -> Eraser:
     return lambda x: eraser(x.double()).to(x.dtype)
 
 
-def frequent_words(state: CircuitState, count: int = SLICE) -> Tensor:
-    """[≤ count] coordinates that most rows open, ascending."""
+def slice_words(state: CircuitState, first: Sequence[int] = (), count: int = SLICE) -> Tensor:
+    """[≤ count] coordinates, ascending: those of `first` that occur, then what most rows open."""
     words = state.open_words
     times = torch.bincount(words.word, minlength=words.dictionary_size)
-    chosen = torch.argsort(times, descending=True, stable=True)[:count]
+    rank = times.double()
+    rank[list(first)] += (rank[list(first)] > 0) * float(words.rows + 1)
+    chosen = torch.argsort(rank, descending=True, stable=True)[:count]
     return chosen[times[chosen] > 0].sort().values
 
 
@@ -62,6 +66,15 @@ def dense_slice(state: CircuitState, words: Tensor) -> Tensor:
     dense = torch.zeros(state.open_words.rows, len(words), dtype=state.open_words.value.dtype)
     dense[state.open_words.row[held], column[held]] = state.open_words.value[held]
     return dense
+
+
+def rows_after_slice(state: CircuitState, words: Tensor, eraser: Eraser) -> Any:
+    """[N, V] sparse: the open words' values, those of the slice erased; what a probe may see."""
+    from scipy.sparse import csr_matrix, hstack
+
+    outside = state.open_words.subset(~torch.isin(state.open_words.word, words))
+    erased = eraser(dense_slice(state, words).double())
+    return hstack([csr_matrix(erased.numpy()), sparse_rows(outside)]).tocsr()
 
 
 @torch.no_grad()

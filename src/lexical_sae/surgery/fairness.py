@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 
 from lexical_sae.report.finding import Estimate
-from lexical_sae.surgery.rates import Bools, Floats, Weights, auc, bootstrap_weights, divided, share
+from lexical_sae.surgery.rates import (
+    Bools,
+    Floats,
+    Frames,
+    Weights,
+    auc,
+    bootstrap_weights,
+    divided,
+    share,
+)
 
 DRAWS = 1000
 AUC_DRAWS = 200  # each is a pass over sorted scores
@@ -62,17 +71,19 @@ def evaluate_bias(
     *,
     said: Bools | None = None,
     threshold: float = 0.5,
+    frames: Frames | None = None,
     seed: int = 0,
 ) -> BiasReport:
     """scores [N] are probabilities of the positive class (for instance toxic), `positive` [N] the
     gold labels, `groups` the rows of each group (they may overlap). `said` [N]: which rows are
-    flagged; by default those that score `threshold` or more. Groups with fewer than 30 negative
-    rows have their own line, but no part in the mean gaps."""
+    flagged; by default those that score `threshold` or more. `frames` [N]: rows with the same
+    number are resampled together. Groups with fewer than 30 negative rows have their own line, but
+    no part in the mean gaps."""
     scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
     _check(scores, positive, groups)
     said = scores >= threshold if said is None else np.asarray(said, dtype=bool)
     negative = ~positive
-    weights = bootstrap_weights(len(scores), DRAWS, seed)
+    weights = bootstrap_weights(len(scores), DRAWS, seed, frames)
     few = weights[: 1 + AUC_DRAWS]
     every = np.ones(len(scores), dtype=bool)
     fpr, fnr = share(said, negative, weights), share(~said, positive, weights)

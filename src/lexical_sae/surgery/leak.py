@@ -14,12 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lexical_sae.model.state import CircuitState
+from lexical_sae.model.open_words import OpenWords
 from lexical_sae.report.finding import Estimate
 from lexical_sae.surgery.fairness import AUC_DRAWS, estimate
 from lexical_sae.surgery.rates import Bools, auc, bootstrap_weights
 
 PROBES = ("linear", "mlp")
+SOURCES = ("open words", "hidden state")
 WIDTH, EPOCHS = 32, 30
 FEWEST = 10  # rows of either kind that a probe is fitted on and measured on
 MOST_ROWS = 4000  # that a probe is fitted on
@@ -29,16 +30,15 @@ MOST_ROWS = 4000  # that a probe is fitted on
 class Leak:
     """How well the concept can be told: AUC on rows that the probe has not seen."""
 
-    source: str  # "open words" or "hidden state"
+    source: str  # one of SOURCES
     probe: str
     auc: Estimate
 
 
-def open_word_table(state: CircuitState) -> Any:
+def sparse_rows(words: OpenWords) -> Any:
     """[N, V] sparse: the open words' values."""
     from scipy.sparse import csr_matrix
 
-    words = state.open_words
     values = words.value.detach().double().numpy()
     shape = (words.rows, words.dictionary_size)
     return csr_matrix((values, (words.row.numpy(), words.word.numpy())), shape=shape)

@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Weights = NDArray[np.float32]  # whole numbers; every sum of rows that fits into memory is exact
 Bools = NDArray[np.bool_]
+Frames = NDArray[np.int64]  # 0, 1, …: rows with the same number belong together
 
 
-def bootstrap_weights(rows: int, draws: int, seed: int) -> Weights:
+def bootstrap_weights(rows: int, draws: int, seed: int, frames: Frames | None = None) -> Weights:
     """[1 + draws, rows]: once each, for the data itself; then how often each row is drawn, with
-    replacement, as many times as there are rows."""
+    replacement, as many times as there are rows. Rows of the same frame [rows] are drawn together:
+    fifty texts that differ in one word are not fifty witnesses."""
     draw = np.random.default_rng(seed)
+    unit = np.arange(rows) if frames is None else frames
+    units = int(unit.max()) + 1
     found = np.ones((1 + draws, rows), dtype=np.float32)
     for times in found[1:]:
-        times[:] = np.bincount(draw.integers(0, rows, rows), minlength=rows)
+        times[:] = np.bincount(draw.integers(0, units, units), minlength=units)[unit]
     return found
 
 

@@ -129,7 +129,11 @@ def civil_comments_from_hub(table: Table) -> Table:
     return replace(
         table,
         columns={**table.columns, "label": labels},
-        notes=(*table.notes, f"toxic means a toxicity of {TOXIC_EDGE} or more"),
+        notes=(
+            *table.notes,
+            f"toxic means a toxicity of {TOXIC_EDGE} or more",
+            "this copy has no identity columns",
+        ),
     )
 
 
