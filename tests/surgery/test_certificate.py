@@ -131,6 +131,7 @@ def test_one_changed_byte_of_the_model_is_found(folder: Path, tmp_path: Path) ->
         ("effect", "decisions_changed", 99, "effect.decisions_changed is"),
         ("effect", "mean_realised_change", 5.0, "effect.mean_realised_change is"),
         ("accuracy", "after", 0.123, "accuracy.after is"),
+        ("accuracy", "change", {"value": 0.0}, "accuracy.change.high is"),
         ("leak", "concept", "nothing", "leak.concept is"),
         ("effect", "rows", 60.0, "effect.rows is 60;"),
         ("non_interference", "fillings", 10, "non_interference.fillings is 10020"),

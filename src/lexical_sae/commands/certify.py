@@ -85,6 +85,7 @@ def verify(
 def summary(found: dict[str, Any]) -> list[str]:
     """What a certificate says, for people."""
     effect, tested, accuracy = found["effect"], found["non_interference"], found["accuracy"]
+    shown = [f"{100 * accuracy['change'][key]:+.1f}" for key in ("value", "low", "high")]
     words = [entry["word"] for entry in found["suppressed"]]
     more = f" and {len(words) - 8:,} more" if len(words) > 8 else ""
     lines = [
@@ -95,7 +96,8 @@ def summary(found: dict[str, Any]) -> list[str]:
         f"{effect['decisions_changed']:,} decided otherwise; mean change of the decided logit "
         f"{effect['mean_realised_change']:+.4f} ({effect['mean_predicted_change']:+.4f} predicted, "
         f"{effect['mean_units_switched']:.2f} hidden units switched)",
-        f"accuracy: {100 * accuracy['before']:.1f} % before, {100 * accuracy['after']:.1f} % after",
+        f"accuracy: {100 * accuracy['before']:.1f} % before, {100 * accuracy['after']:.1f} % after "
+        f"(change {shown[0]}, 95 % interval {shown[1]} to {shown[2]} points)",
     ]
     leak = found["leak"]
     if "why" in leak:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.reading import Reading, spread
 from lexical_sae.evaluation.suite import data_hash
 from lexical_sae.evaluation.tag_reading import read_split
@@ -67,7 +68,7 @@ def certify_removal(
         "data": data_identity(test, train),
         "non_interference": asdict(tested),
         "effect": effect_of(before.state, after.state, cut).summary(),
-        "accuracy": {"before": _accuracy(before), "after": _accuracy(after)},
+        "accuracy": _accuracy(before, after, seed),
         "leak": _leak(model, before, after, test, train, seed, advance),
         "not_claimed": list(NOT_CLAIMED),
         "seed": seed,
@@ -107,8 +108,13 @@ def _texts(data: TextDataset) -> list[str]:
     return list(data.texts) if data.task == "classification" else list(map(" ".join, data.tokens))
 
 
-def _accuracy(reading: Reading) -> float:
-    return float((reading.state.predicted == reading.labels).double().mean())
+def _accuracy(before: Reading, after: Reading, seed: int) -> dict[str, Any]:
+    """On the measured rows, with the interval of the change over the same resampled rows."""
+    right = [
+        (reading.state.predicted == reading.labels).double().numpy() for reading in (before, after)
+    ]
+    change = mean_estimate(right[1] - right[0], seed)
+    return {"before": right[0].mean(), "after": right[1].mean(), "change": asdict(change)}
 
 
 def _leak(
