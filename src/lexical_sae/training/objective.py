@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.model.gate import nonnegative_threshold
 from lexical_sae.model.lexical_layer import LexicalLayer
+from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
 from lexical_sae.training.combinations import terms_on
 from lexical_sae.training.decisions import Batch, sample_rows
@@ -108,9 +109,11 @@ class Objective(nn.Module):
             seen["open_words"] = share * state.open_words.counts().float().mean()
         total = ce
         if self.in_circuit_phase:
-            terms = self._terms(*self._sampled(state, batch))
+            sampled, rows_of_it = self._sampled(state, batch)
+            number = self._open_now(sampled.open_words)
+            terms = self._terms(sampled, rows_of_it, number)
             seen |= {name: value.detach() for name, value in terms.items()}
-            circuit = self._combined(terms)
+            circuit = self._combined(terms, number)
             total = circuit + (self.geco.multiplier if self.settings.constraint else 1.0) * ce
         elif self.rates is not None:
             self.rates.update(state.open_words)
@@ -131,8 +134,8 @@ class Objective(nn.Module):
             return state, batch
         return state.at_rows(chosen), batch.at_rows(chosen)
 
-    def _terms(self, state: CircuitState, batch: Batch) -> dict[str, Tensor]:
-        """Every term that is switched on, unweighted."""
+    def _terms(self, state: CircuitState, batch: Batch, number: float) -> dict[str, Tensor]:
+        """Every term that is switched on, unweighted; `number` of words are open."""
         settings, open_words = self.settings, state.open_words
         predicted = state.predicted
         attribution = compute_attribution_tensor(state, row_classes=predicted)  # [P]
@@ -164,7 +167,7 @@ class Objective(nn.Module):
         if self.rates is not None:
             self.rates.update(open_words)
         if settings.sparsity is not None:
-            values["sparsity"] = self._sparsity(state, settings.sparsity.form)
+            values["sparsity"] = self._sparsity(state, settings.sparsity.form, number)
         if settings.frequency is not None:
             assert self.rates is not None
             values["frequency"] = frequency_penalty(
@@ -187,7 +190,7 @@ class Objective(nn.Module):
             values["content"] = content(attribution, at_content, open_words)
         return values
 
-    def _sparsity(self, state: CircuitState, form: str) -> Tensor:
+    def _sparsity(self, state: CircuitState, form: str, number: float) -> Tensor:
         open_words, lexical = state.open_words, self._lexical[0]
         if form == "l1_l0":
             return l1_l0(open_words)
@@ -196,11 +199,6 @@ class Objective(nn.Module):
             return df_flops(open_words, self.rates.rate)
         if form == "gate":
             return gate_sparsity(open_words, self._theta(), lexical.width)
-        # the running mean lags: without a look at this batch it goes on closing words until none
-        # is left, and what is closed has no gradient to open again
-        counts = open_words.counts().float()
-        live = mean_over_processes(counts.sum()) / row_count(counts, None)
-        number = min(self._open_ema(), float(live))
         if form == "target_l0":
             return target_l0(open_words, self._theta(), lexical.width, number, self.density.aim)
         return target_l1(open_words, number, self.density.aim)
@@ -211,13 +209,26 @@ class Objective(nn.Module):
     def _open_ema(self) -> float:
         return self.density.open_words if self.density.open_words is not None else 0.0
 
-    def _combined(self, terms: Mapping[str, Tensor]) -> Tensor:
+    def _open_now(self, open_words: OpenWords) -> float:
+        """Words open per decision. The running mean lags: without a look at this batch a term goes
+        on closing words until none is left, and what is closed has no gradient to open again."""
+        counts = open_words.counts().float()
+        live = mean_over_processes(counts.sum()) / row_count(counts, None)
+        return min(self._open_ema(), float(live))
+
+    def _combined(self, terms: Mapping[str, Tensor], number: float) -> Tensor:
         weighted = {
             name: getattr(self.settings, name).weight * value for name, value in terms.items()
         }
+        # These know no target and would not stop at it: below it they fade, or cis closes every
+        # word within twenty steps.
+        fading = {"sharpness", "sparsity"} & {*weighted}
         sparsity = self.settings.sparsity
         if sparsity is not None and sparsity.form in ("target_l0", "target_l1"):
             weighted["sparsity"] = self.density.pressure * weighted["sparsity"]
+            fading -= {"sparsity"}
+        for name in fading:
+            weighted[name] = min(1.0, number / self.settings.target_words) * weighted[name]
         if self.weights is not None:
             return self.weights.combine(weighted)
         return torch.stack(list(weighted.values())).sum()
