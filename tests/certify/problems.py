@@ -8,7 +8,7 @@ import torch
 from hypothesis import strategies as st
 
 from lexical_sae.certify.row_problem import RowProblem, row_problem
-from lexical_sae.model.heads import build_head
+from lexical_sae.model.head_choice import build_head
 from lexical_sae.model.open_words import one_source_each
 from lexical_sae.model.state import CircuitState
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from lexical_sae.certify.row_problem import RowProblem
 from lexical_sae.evaluation.dial import scaled_thresholds
+from lexical_sae.evaluation.head_problem import PiecewiseProblem
 from lexical_sae.evaluation.scaling import (
     RIDGE,
     compute_ablation_sparsity,
@@ -72,7 +73,7 @@ def test_ablation_sparsity_counts_the_words_that_matter(
         coordinates=tuple(range(n)),
         winner=0,
     )
-    assert compute_ablation_sparsity(problem) == (
+    assert compute_ablation_sparsity(PiecewiseProblem(problem)) == (
         None if expected is None else pytest.approx(expected)
     )
 

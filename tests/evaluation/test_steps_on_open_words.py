@@ -11,7 +11,6 @@ import torch.nn.functional as F
 
 from lexical_sae.attribution.circuits import class_circuits, collect_class_attributions
 from lexical_sae.attribution.contributions import compute_attribution_tensor
-from lexical_sae.certify.row_problem import row_problem
 from lexical_sae.evaluation.completeness import (
     agreement_area,
     circuit_decisions,
@@ -19,11 +18,11 @@ from lexical_sae.evaluation.completeness import (
     measure_completeness,
 )
 from lexical_sae.evaluation.faithfulness import (
-    contributions,
     limits_of,
     measure_faithfulness,
     remove_each,
 )
+from lexical_sae.evaluation.head_problem import head_problem
 from lexical_sae.evaluation.identity import measure_identity
 from lexical_sae.evaluation.metrics import checked
 from lexical_sae.evaluation.reading import Reading, read_texts
@@ -151,10 +150,10 @@ def test_separation_of_the_same_and_of_different_words() -> None:
 
 @torch.no_grad()
 def test_faithfulness_by_hand(reading: Reading) -> None:
-    problem = row_problem(reading.state, 3)
+    problem = head_problem(reading.state, 3)
     state = reading.state.at_rows(torch.arange(reading.rows) == 3)
     plain = compute_attribution_tensor(state, int(state.predicted)).double().numpy()
-    assert contributions(problem) == pytest.approx(plain, abs=1e-6)
+    assert problem.contributions() == pytest.approx(plain, abs=1e-6)
     each = remove_each(problem)
     for j in range(problem.words):
         keep = torch.arange(problem.words) != j

@@ -28,7 +28,7 @@ from tests.tiny import TEXTS, tiny_backbone, tiny_model, tiny_tokenizer
             "gate": st.sampled_from(["shift", "jump"]),
             "saturation": st.sampled_from(["none", "log1p"]),
             "pooling": st.sampled_from(["max", "attention"]),
-            "head": st.sampled_from(["mlp", "linear"]),
+            "head": st.sampled_from(["mlp", "linear", "bcos"]),
             "hidden_bias": st.booleans(),
             "dictionary": st.sampled_from(["words", "all"]),
             "topk_per_position": st.sampled_from([0, 3]),
@@ -37,6 +37,8 @@ from tests.tiny import TEXTS, tiny_backbone, tiny_model, tiny_tokenizer
     )
 )
 def test_round_trip_gives_identical_logits_and_contributions(tmp_path, options) -> None:
+    if options["head"] == "bcos":
+        options = {**options, "hidden_bias": False, "head_depth": 3}
     model = tiny_model("bert", **options)
     model.suppress([1, 5])
     folder = tmp_path / "model"

@@ -13,7 +13,7 @@ from lexical_sae.attribution.circuits import circuit_mask
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.attribution.verify import verify_sum
 from lexical_sae.model.config import LexicalSAEConfig
-from lexical_sae.model.heads import build_head
+from lexical_sae.model.head_choice import build_head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.reference import plain_documents
 from lexical_sae.model.state import CircuitState

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lexical_sae.model.config import LexicalSAEConfig
-from lexical_sae.model.heads import Head, build_head
+from lexical_sae.model.head_choice import build_head
+from lexical_sae.model.heads import Head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.state import CircuitState
 
@@ -48,6 +49,7 @@ def cases(
     batch, length = draw(st.integers(1, 5)), draw(st.integers(1, 9))
     words, size = draw(st.integers(2, 40)), draw(st.sampled_from([1, 2, 5, 12, 33, 64]))
     is_training = draw(st.booleans()) if training is None else training
+    head_kind = draw(st.sampled_from(["mlp", "linear", "bcos"]))
     config = LexicalSAEConfig(
         labels=[str(c) for c in range(draw(st.integers(2, 5)))],
         gate=draw(st.sampled_from(["shift", "jump"])),
@@ -55,9 +57,10 @@ def cases(
         window_width=draw(st.sampled_from([0.1, 1.0])),
         saturation=draw(st.sampled_from(["none", "log1p"])),
         pooling=draw(st.sampled_from(["max", "attention"])),
-        head=draw(st.sampled_from(["mlp", "linear"])),
+        head=head_kind,
         head_width=draw(st.integers(1, 8)),
-        hidden_bias=draw(st.booleans()),
+        hidden_bias=draw(st.booleans()) and head_kind != "bcos",
+        head_depth=draw(st.integers(2, 4)) if head_kind == "bcos" else 2,
         topk_per_position=draw(st.sampled_from([0, 0, 1, 3])) if topk else 0,
         dictionary_size=words,
     )
@@ -73,6 +76,7 @@ def cases(
         classes=len(config.labels),
         width=config.head_width,
         hidden_bias=config.hidden_bias,
+        depth=config.head_depth,
     ).to(dtype)
     with torch.no_grad():
         for parameter in [*layer.parameters(), *head.parameters()]:

@@ -15,7 +15,7 @@ from lexical_sae.training.accuracy_bound import AccuracyBound
 from lexical_sae.training.batch_size import choose_batch_size
 from lexical_sae.training.batching import Collate, EncodedTexts, LengthBuckets
 from lexical_sae.training.decisions import texts_batch
-from lexical_sae.training.density import AIM, DensityControl
+from lexical_sae.training.density import AIM, DensityControl, above_half
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.settings import Settings
 from tests.tiny import TEXTS, tiny_model
@@ -191,3 +191,9 @@ def test_a_batch_with_few_open_words_is_not_pressed_by_a_mean_that_lags(form: st
     few, term = open_words_and_term()
     assert 0 < few < 4.5
     assert term == 0
+
+
+def test_terms_without_a_target_fade_below_it() -> None:
+    assert above_half(300, 150) == above_half(150, 150) == 1
+    assert above_half(112.5, 150) == pytest.approx(0.5)
+    assert above_half(75, 150) == above_half(0, 150) == 0

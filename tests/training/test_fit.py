@@ -59,6 +59,15 @@ def test_it_learns_and_comes_down_to_the_target(backbone: Path, tmp_path: Path) 
     assert words[-1] < 0.6 * words[0]
 
 
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_bcos_head_learns_too(backbone: Path, tmp_path: Path, depth: int) -> None:
+    wanted = {"epochs": 20, "target_words": 4, "start_words": 16, "learning_rate": 3e-3}
+    model = {"head": "bcos", "head_depth": depth, "head_width": 16}
+    done = run(backbone, tmp_path, **wanted, model=model)
+    assert done.held_out["accuracy"] > 0.95
+    assert done.held_out["max_relative_residual"] < 1e-5
+
+
 def test_content_positions_open_nothing_at_function_words(backbone: Path, tmp_path: Path) -> None:
     done = run(backbone, tmp_path, content=None, model={"positions": "content"})
     assert done.held_out["content_share"] == pytest.approx(1.0)

@@ -126,5 +126,8 @@ def region_scorecards(model: LexicalSAE, mask: Tensor, top: int | None) -> tuple
 
 def _mlp(head: nn.Module) -> MLPHead:
     if not isinstance(head, MLPHead):
-        raise ValueError("Only an MLP head has regions; a linear head has one scorecard.")
+        raise ValueError(
+            "Only an MLP head has regions; a linear head has one scorecard, and the map of a B-cos "
+            "head is another one for every text."
+        )
     return head

@@ -7,11 +7,13 @@ derivative is the length of the part of [0, 1] in which it is on: no steps, no r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.model.bcos import BcosHead
 from lexical_sae.model.heads import MLPHead, sum_open_words
 from lexical_sae.model.state import CircuitState
 
@@ -20,9 +22,13 @@ from lexical_sae.model.state import CircuitState
 def integrated_gradients(state: CircuitState, classes: int | Sequence[int]) -> Tensor:
     """[P], or [P, K] for several classes: IG of the logits at the open words, from no open words.
 
-    Row sums are logit(s) − `baseline_logits`. Without hidden biases these are the contributions.
+    Row sums are logit(s) − `baseline_logits`. Without hidden biases these are the contributions;
+    not so for a B-cos head, whose map moves with s, but not along t·s: there they are gradient ×
+    input.
     """
     head, open_words = state.head, state.open_words
+    if isinstance(head, BcosHead):
+        return _gradient_times_input(state, classes)
     if not isinstance(head, MLPHead) or head.b1 is None:
         return compute_attribution_tensor(state, classes)
     several = torch.tensor([classes] if isinstance(classes, int) else list(classes))
@@ -32,6 +38,19 @@ def integrated_gradients(state: CircuitState, classes: int | Sequence[int]) -> T
         share = share_of_path(sum_open_words(open_words, head.W1), head.b1)  # [rows, width]
         through = head.W1[open_words.word] * share[open_words.row]  # [P, width]
         found = open_words.value[:, None] * (through @ head.W2[several.to(through.device)].T)
+    return found[:, 0] if isinstance(classes, int) else found
+
+
+def _gradient_times_input(state: CircuitState, classes: int | Sequence[int]) -> Tensor:
+    """The head is homogeneous, so its gradient is the same all the way from 0."""
+    value = state.open_words.value.detach().requires_grad_()
+    with torch.enable_grad():
+        logits = state.head(replace(state.open_words, value=value))  # [rows, C]
+        wanted = [classes] if isinstance(classes, int) else list(classes)
+        parts = [
+            torch.autograd.grad(logits[:, c].sum(), value, retain_graph=True)[0] for c in wanted
+        ]
+    found = torch.stack(parts, 1) * value.detach()[:, None]
     return found[:, 0] if isinstance(classes, int) else found
 
 

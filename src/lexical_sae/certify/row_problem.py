@@ -99,7 +99,10 @@ def row_problem(state: CircuitState, row: int) -> RowProblem:
             coordinates=coordinates,
             winner=winner,
         )
-    raise ValueError(f"{type(head).__name__} cannot be certified; expected an MLP or linear head.")
+    raise ValueError(
+        "Proofs need a head that is piecewise linear, mlp or linear; the map of a bcos head moves "
+        "smoothly with every word."
+    )
 
 
 def _numbers(tensor: object) -> Floats:

@@ -30,23 +30,23 @@ def overview(
     from lexical_sae.attribution.atlas import atlas_of_masks, region_masks
     from lexical_sae.attribution.explain import explained_batches
     from lexical_sae.attribution.overview import class_overview, linear_scorecard
-    from lexical_sae.model.heads import LinearHead
+    from lexical_sae.model.heads import LinearHead, MLPHead
     from lexical_sae.runs import load_run
 
     texts = read_texts(input, text_column)
     model = load_run(run)
-    linear = isinstance(model.head, LinearHead)
+    linear, regions = isinstance(model.head, LinearHead), isinstance(model.head, MLPHead)
     masks: Counter[Mask] = Counter()
 
     def explanations() -> Iterator[Explanation]:
         for batch in explained_batches(model, texts):
-            if not linear:
+            if regions:
                 masks.update(region_masks(batch.state))
             yield from batch.explanations
 
     classes = class_overview(explanations(), model.config.labels, top)
     cards = linear_scorecard(model, top) if linear else []
-    atlas = None if linear else atlas_of_masks(model, masks, top=top)
+    atlas = atlas_of_masks(model, masks, top=top) if regions else None
     if json:
         found: dict[str, Any] = {"classes": [view.to_dict() for view in classes]}
         found |= {"scorecards": [card.to_dict() for card in cards]} if linear else {}

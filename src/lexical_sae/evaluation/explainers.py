@@ -17,12 +17,11 @@ import numpy as np
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.attribution.words import position_contributions
 from lexical_sae.evaluation.compared import Contest, Scorer
-from lexical_sae.evaluation.faithfulness import contributions, head_game, problems_of, runner_up
+from lexical_sae.evaluation.faithfulness import head_game, problems_of, runner_up
 from lexical_sae.evaluation.input_game import MaskedText, masked_text, word_scores
 from lexical_sae.evaluation.input_peers import attention_scores, embedding_gradients
 from lexical_sae.evaluation.peers import (
     captum_integrated_gradients,
-    exact_integrated_gradients,
     lime_scores,
     masked_alone,
     random_scores,
@@ -60,13 +59,13 @@ def compare_at_open_words(subject: Subject) -> Finding:
     for place, problem in problems_of(reading):
         game = head_game(problem)
         s = values.value[offsets[place] : offsets[place + 1]].double().numpy()
-        given = contributions(problem)
+        slopes = problem.gradient_times_input()
         scorers: dict[str, Scorer] = {
-            OURS: partial(contributions, problem),
-            AGAINST: partial(contributions, problem, runner_up(problem)),
-            "exact Integrated Gradients": partial(exact_integrated_gradients, problem),
-            "gradient × input": partial(contributions, problem),
-            "gradient (saliency)": partial(saliency, given, s),
+            OURS: problem.contributions,
+            AGAINST: partial(problem.contributions, runner_up(problem)),
+            "exact Integrated Gradients": problem.integrated_gradients,
+            "gradient × input": problem.gradient_times_input,
+            "gradient (saliency)": partial(saliency, slopes, s),
             "random": partial(random_scores, problem.words, subject.seed + place),
         }
         if place in slow:

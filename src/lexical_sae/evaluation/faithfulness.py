@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lexical_sae.certify.row_problem import RowProblem, row_problem
 from lexical_sae.evaluation.bootstrap import mean_estimate
+from lexical_sae.evaluation.head_problem import HeadProblem, head_problem
 from lexical_sae.evaluation.perturbation import (
     FRACTIONS,
     Game,
@@ -38,7 +38,7 @@ def probability(logits: Floats, label: int) -> Floats:
     return found
 
 
-def head_game(problem: RowProblem) -> Game:
+def head_game(problem: HeadProblem) -> Game:
     """The probability of the decided label as a function of the open words that stay."""
 
     def play(masks: Masks) -> Floats:
@@ -47,29 +47,18 @@ def head_game(problem: RowProblem) -> Game:
     return play
 
 
-def contributions(problem: RowProblem, against: int | None = None) -> Floats:
-    """[n]: what each open word gives the decided label, or gives it more than another label."""
-    ones = np.ones(problem.words)
-    on = (ones @ problem.G + problem.b1 > 0).astype(np.float64)  # [K]
-    weight, direct = problem.W2[problem.winner], problem.D[:, problem.winner]
-    if against is not None:
-        weight, direct = weight - problem.W2[against], direct - problem.D[:, against]
-    found: Floats = problem.G @ (on * weight) + direct
-    return found
-
-
-def runner_up(problem: RowProblem) -> int | None:
+def runner_up(problem: HeadProblem) -> int | None:
     """The label that comes next; None if there is only one."""
     logits, rivals = problem.logits(np.ones(problem.words)), problem.rivals()
     return max(rivals, key=lambda c: float(logits[c])) if rivals else None
 
 
-def problems_of(reading: Reading) -> Iterator[tuple[int, RowProblem]]:
+def problems_of(reading: Reading) -> Iterator[tuple[int, HeadProblem]]:
     """Every decision with at least one open word, and its place."""
     place = 0
     for state, labels in reading.chunks(256):
         for row in range(len(labels)):
-            problem = row_problem(state, row)
+            problem = head_problem(state, row)
             if problem.words:
                 yield place + row, problem
         place += len(labels)
@@ -84,16 +73,12 @@ class WordRemoval:
     units_flipped: Floats  # [n] hidden units that switch on or off
 
 
-def remove_each(problem: RowProblem) -> WordRemoval:
+def remove_each(problem: HeadProblem) -> WordRemoval:
     n = problem.words
     masks = 1.0 - np.eye(n)
     whole = problem.logits(np.ones((1, n)))[0, problem.winner]
     realised = problem.logits(masks)[:, problem.winner] - whole
-    before = np.ones(n) @ problem.G + problem.b1 > 0
-    after = masks @ problem.G + problem.b1 > 0
-    return WordRemoval(
-        -contributions(problem), realised, (before != after).sum(1).astype(np.float64)
-    )
+    return WordRemoval(-problem.contributions(), realised, problem.switched(masks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +104,9 @@ def limits_of(
 
 
 def faithfulness_of(
-    problem: RowProblem, place: int, between: Limits, fractions: Sequence[float] = FRACTIONS
+    problem: HeadProblem, place: int, between: Limits, fractions: Sequence[float] = FRACTIONS
 ) -> TextFaithfulness:
-    game, order = head_game(problem), falling(contributions(problem))
+    game, order = head_game(problem), falling(problem.contributions())
     n = problem.words
     flips = []
     for fraction in fractions:

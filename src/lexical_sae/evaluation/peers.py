@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lexical_sae.certify.row_problem import RowProblem
+from lexical_sae.evaluation.head_problem import HeadProblem
 from lexical_sae.evaluation.perturbation import Floats, Game, Masks
 
 LIME_SAMPLES, SHAP_SAMPLES, IG_STEPS = 500, 500, 50
@@ -80,18 +80,7 @@ def random_scores(n: int, seed: int) -> Floats:
     return np.random.default_rng(seed).random(n)
 
 
-def exact_integrated_gradients(problem: RowProblem) -> Floats:
-    """In closed form along the way from no open word to all: each hidden unit switches once."""
-    v, b = problem.G.sum(0), problem.b1  # [K] a unit is t·v + b
-    safe = np.where(v != 0, v, 1.0)
-    crossing = np.clip(-b / safe, 0.0, 1.0)
-    on = np.where(v > 0, 1 - crossing, crossing)
-    on = np.where(v == 0, (b > 0).astype(np.float64), on)  # [K] share of the way that it is on
-    found: Floats = problem.G @ (on * problem.W2[problem.winner]) + problem.D[:, problem.winner]
-    return found
-
-
-def captum_integrated_gradients(problem: RowProblem, *, steps: int = IG_STEPS) -> Floats:
+def captum_integrated_gradients(problem: HeadProblem, *, steps: int = IG_STEPS) -> Floats:
     """captum's, on the head as a function of its open words."""
     import torch
 
@@ -99,16 +88,8 @@ def captum_integrated_gradients(problem: RowProblem, *, steps: int = IG_STEPS) -
         from captum.attr import IntegratedGradients
     except ImportError:
         raise missing_package("captum") from None
-    G, b1, W2, D, b2 = (
-        torch.from_numpy(part)
-        for part in (problem.G, problem.b1, problem.W2, problem.D, problem.b2)
-    )
-
-    def logits(x: torch.Tensor) -> torch.Tensor:
-        return torch.relu(x @ G + b1) @ W2.T + x @ D + b2
-
     x = torch.ones(1, problem.words, dtype=torch.float64)
-    found = IntegratedGradients(logits).attribute(
+    found = IntegratedGradients(problem.torch_logits).attribute(
         x, baselines=torch.zeros_like(x), target=problem.winner, n_steps=steps
     )
     return np.asarray(found[0].detach().numpy())

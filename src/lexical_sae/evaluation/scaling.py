@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lexical_sae.certify.row_problem import RowProblem
+from lexical_sae.evaluation.head_problem import HeadProblem
 from lexical_sae.evaluation.perturbation import Floats
 from lexical_sae.model.open_words import OpenWords
 
@@ -34,7 +34,7 @@ def compute_downstream_loss(logits: Tensor, dense_logits: Tensor, labels: Tensor
     return float(sparse - F.cross_entropy(dense_logits.double(), labels))
 
 
-def compute_ablation_sparsity(problem: RowProblem) -> float | None:
+def compute_ablation_sparsity(problem: HeadProblem) -> float | None:
     """Effective number of open words: (Σ d)² / Σ d², with d the change of all logits when a word
     is removed; from 1 (one word does everything) to n (all do the same). None if none does."""
     n = problem.words

@@ -57,10 +57,7 @@ def slice_dictionary(model: LexicalSAE, coordinates: torch.Tensor) -> LexicalSAE
         setattr(lexical, name, _rows(getattr(lexical, name), coordinates))
     for name in ("token_ids", "keep"):
         setattr(lexical, name, getattr(lexical, name)[coordinates].clone())
-    table = small.head.word_table()
-    for name, parameter in list(small.head.named_parameters()):
-        if parameter is table:
-            setattr(small.head, name, _rows(table, coordinates))
+    small.head.select_words(coordinates)
     if model.dictionary is not None:
         small.dictionary = model.dictionary.select(coordinates.tolist())
     return small

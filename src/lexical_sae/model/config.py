@@ -10,7 +10,7 @@ from typing import Any
 from transformers import PretrainedConfig
 
 from lexical_sae.model.gate import GATES, SATURATIONS, WINDOWS
-from lexical_sae.model.heads import HEADS
+from lexical_sae.model.head_choice import HEADS
 from lexical_sae.model.pooling import POOLINGS
 
 TASKS = ("classification", "tagging")
@@ -46,8 +46,9 @@ class LexicalSAEConfig(PretrainedConfig):
     decides at every token).
     gate: "shift" relu(z − θ) or "jump" z·1[z > θ]; window, window_width: the straight-through
     window, its width relative to the spread of the lexical logits; saturation: "none" or "log1p".
-    pooling: "max" or "attention". head: "mlp" or "linear"; head_width and hidden_bias are the
-    MLP's. topk_per_position: at inference keep only the k largest words per token position
+    pooling: "max" or "attention". head: "mlp", "linear" or "bcos"; head_width is that of hidden
+    layers, hidden_bias the MLP's, head_depth the number of layers of a B-cos head (from 2; an MLP
+    has 2). topk_per_position: at inference keep only the k largest words per token position
     (0 = all). max_tokens: texts are cut there.
     """
 
@@ -67,6 +68,7 @@ class LexicalSAEConfig(PretrainedConfig):
         head: str = "mlp",
         head_width: int = 256,
         hidden_bias: bool = False,
+        head_depth: int = 2,
         topk_per_position: int = 0,
         max_tokens: int = 128,
         dictionary_size: int = 0,
@@ -99,6 +101,7 @@ class LexicalSAEConfig(PretrainedConfig):
         self.head = head
         self.head_width = head_width
         self.hidden_bias = hidden_bias
+        self.head_depth = head_depth
         self.topk_per_position = topk_per_position
         self.max_tokens = max_tokens  # transformers keeps max_length for generation
         self.dictionary_size = dictionary_size
@@ -126,10 +129,18 @@ def check_config(config: LexicalSAEConfig) -> None:
         value = getattr(config, key)
         if value not in allowed:
             raise ValueError(f"{key} is {value!r}; expected one of {', '.join(allowed)}.")
-    for key, least in (("head_width", 1), ("topk_per_position", 0), ("max_tokens", 3)):
+    wholes = {"head_width": 1, "head_depth": 2, "topk_per_position": 0, "max_tokens": 3}
+    for key, least in wholes.items():
         value = getattr(config, key)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{key} is {value!r}; expected a whole number of at least {least}.")
+    if config.head_depth > 2 and config.head != "bcos":
+        raise ValueError(
+            f"head_depth is {config.head_depth}, but the head is {config.head!r}; expected 2, or "
+            "head 'bcos'."
+        )
+    if config.hidden_bias and config.head == "bcos":
+        raise ValueError("hidden_bias is true, but a B-cos head has no biases; expected false.")
     if not config.window_width > 0:
         raise ValueError(f"window_width is {config.window_width!r}; expected a number above 0.")
 

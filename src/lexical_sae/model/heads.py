@@ -1,8 +1,8 @@
 """Classifier heads: from open words to logits, with the effective weights that explain them.
 
 Each head is piecewise linear in the open words: logits = W_eff(s) · s + b_eff(s). A head gives
-its logits, its W_eff at the open words only, and its b_eff. Further heads subclass `Head` and
-are listed in `HEADS`; what they multiply runs `in_full_precision`.
+its logits, its W_eff at the open words only, and its b_eff. Further heads subclass `Head` (as
+`bcos` does) and are listed in `head_choice`; what they multiply runs `in_full_precision`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class Head(nn.Module, ABC):
         return self.finish(sum_open_words(open_words, self.word_table()))
 
     @abstractmethod
-    def finish(self, total: Tensor) -> Tensor:
-        """Logits [rows, C] from [rows, D], the sum over words of value · word_table."""
+    def finish(self, total: Tensor, length: Tensor | None = None) -> Tensor:
+        """Logits [rows, C] from [rows, D], the sum over words of value · word_table, and [rows],
+        the length of s, which only some heads ask for."""
 
     @abstractmethod
     def effective_weights(
@@ -62,7 +63,15 @@ class Head(nn.Module, ABC):
 
     @abstractmethod
     def word_table(self) -> nn.Parameter:
-        """The one parameter with a row per dictionary word, [V, D]; compaction slices it."""
+        """The one parameter with a row per dictionary word, [V, D]."""
+
+    def select_words(self, coordinates: Tensor) -> None:
+        """Keep the rows of these words only."""
+        table = self.word_table()
+        for name, parameter in list(self.named_parameters()):
+            if parameter is table:
+                rows = table.detach()[coordinates].clone()
+                setattr(self, name, nn.Parameter(rows, requires_grad=table.requires_grad))
 
     @abstractmethod
     def reset(self) -> None:
@@ -83,7 +92,7 @@ class LinearHead(Head):
         nn.init.zeros_(self.bias)
 
     @in_full_precision
-    def finish(self, total: Tensor) -> Tensor:
+    def finish(self, total: Tensor, length: Tensor | None = None) -> Tensor:
         return total + self.bias
 
     def effective_weights(
@@ -132,7 +141,7 @@ class MLPHead(Head):
         return total if self.b1 is None else total + self.b1
 
     @in_full_precision
-    def finish(self, total: Tensor) -> Tensor:
+    def finish(self, total: Tensor, length: Tensor | None = None) -> Tensor:
         return torch.relu(self._biased(total)) @ self.W2.T + self.b2
 
     def _active(self, open_words: OpenWords) -> Tensor:
@@ -164,14 +173,3 @@ class MLPHead(Head):
 
     def word_table(self) -> nn.Parameter:
         return self.W1
-
-
-HEADS = ("mlp", "linear")
-
-
-def build_head(
-    kind: str, *, dictionary_size: int, classes: int, width: int, hidden_bias: bool
-) -> Head:
-    if kind == "linear":
-        return LinearHead(dictionary_size, classes)
-    return MLPHead(dictionary_size, classes, width, hidden_bias)

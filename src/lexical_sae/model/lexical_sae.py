@@ -25,7 +25,8 @@ from lexical_sae.model.compaction import compact_model
 from lexical_sae.model.config import LexicalSAEConfig
 from lexical_sae.model.dictionary import Dictionary
 from lexical_sae.model.files import load_model, save_model
-from lexical_sae.model.heads import Head, build_head
+from lexical_sae.model.head_choice import build_head
+from lexical_sae.model.heads import Head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.memory import MemoryEstimate, estimate_memory
 from lexical_sae.model.open_words import OpenWords
@@ -76,6 +77,7 @@ class LexicalSAE(PreTrainedModel):
             classes=len(config.labels),
             width=config.head_width,
             hidden_bias=config.hidden_bias,
+            depth=config.head_depth,
         )
         self.tokenizer = tokenizer
         self.dictionary = dictionary

@@ -181,7 +181,9 @@ def _lexical_bytes(model: LexicalSAE, batch: int, length: int, pairs: int, train
     indices = 8
     per_pair = 12 * indices + 8 * size  # rows, words, positions, orders; values and gradients
     width = len(model.config.labels) + (
-        model.config.head_width if model.config.head == "mlp" else 0
+        0
+        if model.config.head == "linear"
+        else model.config.head_width * (model.config.head_depth - 1)
     )
     rows = tokens if model.config.task == "tagging" else batch
     head = 4 * rows * width * size

@@ -64,6 +64,10 @@ class OpenWords:
         counts.index_add_(0, self.row, (self.value > 0).long())
         return counts.view(self.shape)
 
+    def squared_lengths(self) -> Tensor:
+        """[rows]: Σ value²."""
+        return self.value.new_zeros(self.rows).index_add(0, self.row, self.value.square())
+
     def to_dense(self) -> Tensor:
         """[*shape, V]; for inspection and tests, not for large batches."""
         dense = self.value.new_zeros(self.rows, self.dictionary_size)

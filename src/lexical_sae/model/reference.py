@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lexical_sae.model.bcos import BcosHead
 from lexical_sae.model.gate import apply_gate, nonnegative_threshold
 from lexical_sae.model.heads import Head, LinearHead, MLPHead
 from lexical_sae.model.lexical_layer import LexicalLayer
@@ -60,6 +61,8 @@ def plain_logits(head: Head, s: Tensor) -> Tensor:
     """s [..., V] → [..., C]."""
     if isinstance(head, LinearHead):
         return s @ head.weight + head.bias
+    if isinstance(head, BcosHead):
+        return torch.einsum("...cv,...v->...c", plain_effective(head, s)[0], s)
     assert isinstance(head, MLPHead)
     return torch.relu(_hidden(head, s)) @ head.W2.T + head.b2
 
@@ -69,6 +72,12 @@ def plain_effective(head: Head, s: Tensor) -> tuple[Tensor, Tensor]:
     if isinstance(head, LinearHead):
         shape = (*s.shape[:-1], head.classes)
         return head.weight.T.expand(*shape, -1), head.bias.expand(shape)
+    if isinstance(head, BcosHead):
+        maps = _bcos_maps(head, s)
+        W_eff = maps[0]
+        for one in maps[1:]:
+            W_eff = one @ W_eff
+        return W_eff, s.new_zeros(*s.shape[:-1], head.classes)
     assert isinstance(head, MLPHead)
     active = (_hidden(head, s) > 0).to(s.dtype)  # [..., width]
     W_eff = torch.einsum("ck,...k,vk->...cv", head.W2, active, head.W1)
@@ -79,3 +88,16 @@ def plain_effective(head: Head, s: Tensor) -> tuple[Tensor, Tensor]:
 def _hidden(head: MLPHead, s: Tensor) -> Tensor:
     u = s @ head.W1
     return u if head.b1 is None else u + head.b1
+
+
+def _bcos_maps(head: BcosHead, s: Tensor) -> list[Tensor]:
+    """Each layer's own matrix [..., out, in], for the input that it gets."""
+    maps: list[Tensor] = []
+    x = s
+    for weight, scale in zip([head.W1.T, *head.later], head.log_scale.exp(), strict=True):
+        unit = weight / weight.norm(dim=1, keepdim=True)
+        dot = torch.einsum("oi,...i->...o", unit, x)
+        cosine = dot / x.norm(dim=-1, keepdim=True).clamp(min=1e-30)
+        maps.append(scale * cosine.abs()[..., None] * unit)
+        x = torch.einsum("...oi,...i->...o", maps[-1], x)
+    return maps

@@ -87,8 +87,10 @@ def logits_after_slice(state: CircuitState, words: Tensor, eraser: Eraser) -> Te
         where[start : start + ROWS] = True
         part = state.at_rows(where)
         outside = part.open_words.subset(~torch.isin(part.open_words.word, words))
-        total = sum_open_words(outside, table) + eraser(dense_slice(part, words)) @ table[words]
-        found.append(state.head.finish(total))
+        erased = eraser(dense_slice(part, words))
+        total = sum_open_words(outside, table) + erased @ table[words]
+        length = (outside.squared_lengths() + erased.square().sum(1)).sqrt()
+        found.append(state.head.finish(total, length))
     return torch.cat(found)
 
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from lexical_sae.evaluation.reading import BATCH
+from lexical_sae.model.bcos import BcosHead
 from lexical_sae.model.mode import in_mode
 from lexical_sae.surgery.suppression import suppressed_coordinates
 
@@ -78,8 +79,11 @@ def _states(model: LexicalSAE, texts: Sequence[str]) -> Iterator[tuple[Tensor, T
 
 
 def _draw_rows(model: LexicalSAE, cut: Tensor, draw: torch.Generator) -> None:
-    lexical = model.lexical
-    for table in (lexical.weight, lexical.bias, lexical.threshold, model.head.word_table()):
+    lexical, head = model.lexical, model.head
+    tables = [lexical.weight, lexical.bias, lexical.threshold]
+    if not isinstance(head, BcosHead):  # there a row is part of the length of every unit's vector
+        tables.append(head.word_table())
+    for table in tables:
         shape = (len(cut), *table.shape[1:])
         table[cut] = 10 * torch.randn(shape, generator=draw, dtype=table.dtype)
 

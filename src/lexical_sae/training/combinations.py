@@ -89,10 +89,16 @@ def _optimiser(s: Settings) -> Iterator[str]:
 
 
 def _model(s: Settings) -> Iterator[str]:
-    if s.model.head == "linear" and s.model.hidden_bias:
+    if s.model.head != "mlp" and s.model.hidden_bias:
+        why = "no hidden layer" if s.model.head == "linear" else "no biases"
         yield (
-            "model.hidden_bias is true, but the linear head has no hidden layer; expected "
+            f"model.hidden_bias is true, but the {s.model.head} head has {why}; expected "
             "hidden_bias: false or head: mlp."
+        )
+    if s.model.head != "bcos" and s.model.head_depth > 2:
+        yield (
+            f"model.head_depth is {s.model.head_depth}, but the head is {s.model.head}; expected "
+            "head_depth: 2 or head: bcos."
         )
     if s.content is not None and s.model.positions == "content":
         yield (

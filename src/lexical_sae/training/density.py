@@ -81,3 +81,8 @@ class DensityControl:
         self.before = state["before"]
         self.log_pressure = state["log_pressure"]
         self.progress = state["progress"]
+
+
+def above_half(number: float, target: float) -> float:
+    """1 from the target on, 0 at half of it and below."""
+    return min(1.0, max(0.0, 2 * number / target - 1))

@@ -16,7 +16,7 @@ from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
 from lexical_sae.training.combinations import terms_on
 from lexical_sae.training.decisions import Batch, sample_rows
-from lexical_sae.training.density import DensityControl
+from lexical_sae.training.density import DensityControl, above_half
 from lexical_sae.training.distributed import mean_over_processes, share_of_rows
 from lexical_sae.training.geco import GECOController
 from lexical_sae.training.guide import DenseGuide
@@ -220,15 +220,15 @@ class Objective(nn.Module):
         weighted = {
             name: getattr(self.settings, name).weight * value for name, value in terms.items()
         }
-        # These know no target and would not stop at it: below it they fade, or cis closes every
-        # word within twenty steps.
+        # These know no target and would not stop at it: they fade from the target to half of it,
+        # or cis closes every word within twenty steps.
         fading = {"sharpness", "sparsity"} & {*weighted}
         sparsity = self.settings.sparsity
         if sparsity is not None and sparsity.form in ("target_l0", "target_l1"):
             weighted["sparsity"] = self.density.pressure * weighted["sparsity"]
             fading -= {"sparsity"}
         for name in fading:
-            weighted[name] = min(1.0, number / self.settings.target_words) * weighted[name]
+            weighted[name] = above_half(number, self.settings.target_words) * weighted[name]
         if self.weights is not None:
             return self.weights.combine(weighted)
         return torch.stack(list(weighted.values())).sum()

@@ -24,6 +24,7 @@ def recipe_row(name: str) -> dict[str, str]:
     settings = find_recipe(name)
     model = settings.model
     head = model.head if model.head == "linear" else f"{model.head} {model.head_width}"
+    head = f"{head} × {model.head_depth}" if model.head_depth > 2 else head
     schedule = "" if settings.optimizer == "schedule_free" else f" {settings.schedule}"
     return {
         "name": name,

@@ -86,9 +86,10 @@ class ModelOptions(Part):
     window_width: Annotated[float, Field(gt=0, le=10)] = 0.5
     saturation: Literal["none", "log1p"] = "none"
     pooling: Literal["max", "attention"] = "max"
-    head: Literal["mlp", "linear"] = "mlp"
+    head: Literal["mlp", "linear", "bcos"] = "mlp"
     head_width: Annotated[int, Field(ge=1, le=4096)] = 256
     hidden_bias: bool = False
+    head_depth: Annotated[int, Field(ge=2, le=8)] = 2
 
 
 class Settings(Part):
