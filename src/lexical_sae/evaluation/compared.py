@@ -109,7 +109,7 @@ class Contest:
             )
         rows.sort(key=lambda row: -(row[2] if isinstance(row[2], float) else -1.0))
         columns = (
-            *("explainer", "texts", "NAOPC", "from", "to", f"p against {self.first}"),
+            *("explainer", "decisions", "NAOPC", "from", "to", f"p against {self.first}"),
             *("comprehensiveness", "sufficiency", "ms per text"),
         )
         return FindingTable(title, columns, tuple(rows))

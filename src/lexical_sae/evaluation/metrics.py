@@ -13,7 +13,7 @@ METRICS: dict[str, Metric] = {
     for metric in (
         # identity
         Metric("residual_mean", "mean |sum of contributions − logit|", 0, _BIG, "lower"),
-        Metric("residual_p99", "its 99th percentile over texts", 0, _BIG, "lower"),
+        Metric("residual_p99", "its 99th percentile over decisions", 0, _BIG, "lower"),
         Metric("residual_max", "its largest value", 0, _BIG, "lower"),
         Metric("residual_max_fp64", "the same sum in double precision", 0, _BIG, "lower"),
         Metric("residual_relative", "largest residual over its scale", 0, _BIG, "lower"),

@@ -34,7 +34,7 @@ def measure_circuits(
     share = _mean([circuit.share for circuit in known])
     columns = (
         "class",
-        "texts",
+        "decisions",
         "words seen",
         "words in the circuit",
         "share of |A|",
