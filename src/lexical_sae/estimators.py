@@ -95,6 +95,12 @@ class LexicalClassifier(ClassifierMixin, LexicalEstimator):  # type: ignore[misc
         names = [None if name is None else str(name) for name in (label, against)]
         return explain_many(self._fitted(), _as_texts(X), *names, method=method)
 
+    def read_windows(self, on: bool = True) -> LexicalClassifier:
+        """From now on texts longer than the model reads at once are read whole, in overlapping
+        windows, instead of being cut; `save` keeps it."""
+        self._fitted().read_windows(on)
+        return self
+
     def save(self, folder: str | Path) -> None:
         """Model, classes and arguments; the folder can also be used with `lexical-sae predict`."""
         self._fitted()

@@ -32,12 +32,17 @@ def config_of_run(run: Path, option: str = "--dataset") -> RunConfig:
     return load_config(config)
 
 
-def load_run(run: Path, topk_per_position: int | None = None) -> LexicalSAE:
-    """The model of a run, of a model's folder, or of the hub (owner/name)."""
+def load_run(
+    run: Path, topk_per_position: int | None = None, windows: bool | None = None
+) -> LexicalSAE:
+    """The model of a run, of a model's folder, or of the hub (owner/name); options that are
+    None are as they were saved."""
     from lexical_sae.model.lexical_sae import LexicalSAE
 
     on_hub = not run.exists() and not run.is_absolute() and len(run.parts) == 2  # owner/name
     model = LexicalSAE.from_pretrained(run.as_posix() if on_hub else model_folder_of(run))
     if topk_per_position is not None:
         model.keep_per_position(topk_per_position)
+    if windows is not None:
+        model.read_windows(windows)
     return model

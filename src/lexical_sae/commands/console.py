@@ -12,6 +12,15 @@ TopkPerPosition = Annotated[
     int | None, typer.Option(min=1, help="Keep only so many open words per token.")
 ]
 
+Windows = Annotated[
+    bool | None,
+    typer.Option(
+        "--windows/--no-windows",
+        help="Read long texts whole, in overlapping windows, instead of cutting them.",
+        show_default="as saved",
+    ),
+]
+
 out = Console(highlight=False, soft_wrap=True, emoji=False)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lexical_sae.commands.console import TopkPerPosition, plain
+from lexical_sae.commands.console import TopkPerPosition, Windows, plain
 from lexical_sae.commands.train import measure_lines
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def evaluate(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Only accuracy, words, residual.")] = False,
     topk_per_position: TopkPerPosition = None,
+    windows: Windows = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure a model: accuracy, circuits, faithfulness, and other explainers beside its own."""
@@ -61,7 +62,7 @@ def evaluate(
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
     data = splits[split] if limit is None else splits[split].head(limit)
-    model = load_run(run, topk_per_position)
+    model = load_run(run, topk_per_position, windows)
     if quick:
         _measure(model, data, str(name), split, json)
         return

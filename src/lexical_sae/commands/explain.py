@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lexical_sae.commands.console import TopkPerPosition, out, plain
+from lexical_sae.commands.console import TopkPerPosition, Windows, out, plain
 
 if TYPE_CHECKING:
     from lexical_sae.attribution.explanation import Explanation
@@ -41,6 +41,7 @@ def explain(
         str, typer.Option(help="contributions or integrated_gradients.")
     ] = "contributions",
     topk_per_position: TopkPerPosition = None,
+    windows: Windows = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page.")] = False,
 ) -> None:
     """Show which words made the decision; they add up to the logit exactly.
@@ -56,7 +57,7 @@ def explain(
     _check_page(html, overwrite)
     if bool(texts) == (input is not None):
         raise ValueError("Give texts or --input FILE (one of the two), e.g. explain RUN 'A text.'")
-    model = load_run(run, topk_per_position)
+    model = load_run(run, topk_per_position, windows)
     tagging = model.config.task == "tagging"
     given = list(texts or ()) if input is None else read_texts(input, text_column, words=tagging)
     if tagging:

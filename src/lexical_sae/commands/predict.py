@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from lexical_sae.commands.console import TopkPerPosition, plain
+from lexical_sae.commands.console import TopkPerPosition, Windows, plain
 
 if TYPE_CHECKING:
     from lexical_sae.prediction_files import PredictionSummary
@@ -30,6 +30,7 @@ def predict(
     ] = None,
     codes: Annotated[Path | None, typer.Option(help="YAML of reason codes.")] = None,
     topk_per_position: TopkPerPosition = None,
+    windows: Windows = None,
 ) -> None:
     """Write each row of a file again, with its predicted label, probability and open words; for a
     tagger with its words, their tags and the entities."""
@@ -38,7 +39,7 @@ def predict(
 
     check_files(input, output, overwrite=overwrite)
     model_folder_of(run)
-    model = load_run(run, topk_per_position)
+    model = load_run(run, topk_per_position, windows)
     with _Bar() as bar:
         summary = predict_file(
             model,
@@ -94,7 +95,10 @@ def _report(summary: PredictionSummary, output: Path) -> None:
     for note in summary.notes:
         plain(f"note: {note}")
     if summary.truncated:
-        plain(f"note: {summary.truncated:,} texts are longer than the model reads; ends not seen")
+        plain(
+            f"note: {summary.truncated:,} texts are longer than the model reads; ends not seen "
+            "(--windows reads them)"
+        )
     for bad in summary.first_skipped[:SHOWN]:
         plain(f"skipped {bad}")
     if summary.skipped > SHOWN:

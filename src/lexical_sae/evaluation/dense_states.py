@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from lexical_sae.model.mode import in_mode
+from lexical_sae.model.windows import document_windows
+from lexical_sae.text.alignment import special_frame
 from lexical_sae.text.tokenise import encode
 
 if TYPE_CHECKING:
@@ -32,3 +34,39 @@ def dense_states(twin: DenseTwin, texts: Sequence[str]) -> Tensor:
     back = torch.empty(len(order), dtype=torch.long)
     back[torch.tensor(order)] = torch.arange(len(order))
     return states[back]
+
+
+@torch.no_grad()
+def dense_window_logits(twin: DenseTwin, texts: Sequence[str]) -> list[Tensor]:
+    """Of each text [W, C], the logits of its windows in their order; one if it fits into one.
+
+    The windows are those in which the lexical model reads.
+    """
+    config, frame = twin.config, special_frame(twin.tokenizer)
+    read = encode(twin.tokenizer, texts, None, config.special_token_ids)
+    lengths = read.attention_mask.sum(1).tolist()
+    found: list[list[Tensor]] = [[] for _ in texts]
+    short = [row for row, length in enumerate(lengths) if length <= config.max_tokens]
+    if short:
+        states = dense_states(twin, [texts[row] for row in short])
+        for row, logits in zip(short, twin.head(states), strict=True):
+            found[row].append(logits)
+    windows = [
+        window
+        for row, length in enumerate(lengths)
+        if length > config.max_tokens
+        for window in document_windows(
+            read.input_ids[row],
+            read.attention_mask[row].nonzero()[:, 0].tolist(),
+            row,
+            frame,
+            config.max_tokens,
+        )
+    ]
+    with in_mode(twin, training=False):
+        for start in range(0, len(windows), BATCH):
+            part = windows[start : start + BATCH]
+            ids = torch.stack([window.input_ids for window in part])
+            for window, logits in zip(part, twin(ids, torch.ones_like(ids)).logits, strict=True):
+                found[window.row].append(logits)
+    return [torch.stack(logits) for logits in found]

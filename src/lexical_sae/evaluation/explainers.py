@@ -69,7 +69,8 @@ def compare_at_open_words(subject: Subject) -> Finding:
             "random": partial(random_scores, problem.words, subject.seed + place),
         }
         if place in slow:
-            if not subject.tagging:  # all words of a tag open at the same position
+            # all words of a tag open at the same position; in windows a text has no one attention
+            if not subject.tagging and not subject.model.config.windows:
                 at = values.position[offsets[place] : offsets[place + 1]].numpy()
                 scorers["attention"] = partial(_attention_at, subject, place, at)
             scorers |= _installed(

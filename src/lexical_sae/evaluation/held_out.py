@@ -27,7 +27,7 @@ def evaluate_model(
     encoded = encode_dataset(
         model.tokenizer,
         same_labels(data, model.config.labels),
-        model.config.max_tokens,
+        None if model.config.windows else model.config.max_tokens,
         model.config.special_token_ids,
     )
     entities: EntityMeasure | None = None

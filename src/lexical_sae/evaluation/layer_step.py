@@ -54,7 +54,7 @@ def _of_texts(subject: Subject) -> Iterator[LayerParts]:
     places = sorted(subject.some_texts(TEXTS), key=lambda i: len(texts[i]))
     for start in range(0, len(places), BATCH):
         part = [texts[i] for i in places[start : start + BATCH]]
-        yield layer_parts(model, **model.encode(part).model_inputs())
+        yield layer_parts(model, **model.encode(part, model.config.max_tokens).model_inputs())
         subject.advance(len(part))
 
 

@@ -31,6 +31,8 @@ from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTa
 from lexical_sae.training.expectations import nearest_key
 
 FRACTION = 0.1
+ONE_WINDOW = ("input", "layers", "autoencoder", "plausibility", "stability")
+"""Steps that do not go by windows, for a model that does."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,10 @@ def run_step(step: Step, subject: Subject) -> Finding:
     """What a step could not do it says, and the evaluation goes on."""
     try:
         with torch.no_grad():
-            return step.run(subject)
+            found = step.run(subject)
     except (NotPossible, ImportError) as reason:
         return Finding(notes=(f"Not done: {reason}",))
+    if subject.model.config.windows and step.name in ONE_WINDOW:
+        note = "what masks tokens, looks into layers or reads the dense twin sees the first window"
+        return replace(found, notes=(*found.notes, f"{note} of a long text only"))
+    return found

@@ -153,7 +153,7 @@ def adaptation_loss(
     settings: AdaptationSettings,
 ) -> Tensor | None:
     """Cross-entropy over the dictionary at masked and copied positions; None if there are none."""
-    inputs = model.encode(batch).model_inputs()
+    inputs = model.encode(batch, model.config.max_tokens).model_inputs()
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
     target = coordinate[ids]  # [B, L], −1 where the token is not in the dictionary
     eligible = model.word_mask(ids, mask) & (target >= 0)

@@ -62,7 +62,8 @@ def _logit_rows(model: LexicalSAE, texts: Sequence[str]) -> Iterator[Tensor]:
     generator = torch.Generator().manual_seed(0)
     lexical = model.lexical
     for start in range(0, min(len(texts), MAX_TEXTS), BATCH):
-        encoded = model.encode(texts[start : min(start + BATCH, MAX_TEXTS)])
+        part = texts[start : min(start + BATCH, MAX_TEXTS)]
+        encoded = model.encode(part, model.config.max_tokens)
         h = model.hidden_states(**encoded.model_inputs()).to(lexical.weight.dtype)
         tagging = model.config.task == "tagging"
         mask = model.word_mask if tagging else model.document_mask

@@ -49,7 +49,7 @@ class LexicalSAEConfig(PretrainedConfig):
     pooling: "max" or "attention". head: "mlp", "linear" or "bcos"; head_width is that of hidden
     layers, hidden_bias the MLP's, head_depth the number of layers of a B-cos head (from 2; an MLP
     has 2). topk_per_position: at inference keep only the k largest words per token position
-    (0 = all). max_tokens: texts are cut there.
+    (0 = all). max_tokens: texts are cut there, or with windows read in windows of that length.
     """
 
     model_type = "lexical-sae"
@@ -71,6 +71,7 @@ class LexicalSAEConfig(PretrainedConfig):
         head_depth: int = 2,
         topk_per_position: int = 0,
         max_tokens: int = 128,
+        windows: bool = False,
         dictionary_size: int = 0,
         special_token_ids: Sequence[int] = (),
         function_token_ids: Sequence[int] = (),
@@ -104,6 +105,7 @@ class LexicalSAEConfig(PretrainedConfig):
         self.head_depth = head_depth
         self.topk_per_position = topk_per_position
         self.max_tokens = max_tokens  # transformers keeps max_length for generation
+        self.windows = windows
         self.dictionary_size = dictionary_size
         self.special_token_ids = list(special_token_ids)
         self.function_token_ids = list(function_token_ids)
@@ -141,8 +143,26 @@ def check_config(config: LexicalSAEConfig) -> None:
         )
     if config.hidden_bias and config.head == "bcos":
         raise ValueError("hidden_bias is true, but a B-cos head has no biases; expected false.")
+    if not isinstance(config.windows, bool):
+        raise ValueError(f"windows is {config.windows!r}; expected true or false.")
+    if config.windows:
+        check_windows(config)
     if not config.window_width > 0:
         raise ValueError(f"window_width is {config.window_width!r}; expected a number above 0.")
+
+
+def check_windows(config: LexicalSAEConfig) -> None:
+    """Refuse windows where they would not be exact, or are read anyway."""
+    if config.task == "tagging":
+        raise ValueError(
+            "windows is for classifiers; a tagger reads long sentences in windows always."
+        )
+    if config.pooling != "max":
+        raise ValueError(
+            f"windows needs max pooling and this model has {config.pooling!r}, whose weights are "
+            "over all positions at once; build the model with pooling='max', or let long texts be "
+            "cut."
+        )
 
 
 def _option_names() -> list[str]:

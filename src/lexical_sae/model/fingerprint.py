@@ -34,6 +34,8 @@ def model_hash(model: LexicalSAE) -> str:
     options = json_hash(
         {
             **{name: getattr(model.config, name) for name in _DECIDES},
+            # only where it is on: the hashes of before there were windows stay what they are
+            **({"windows": True} if model.config.windows else {}),
             "backbone": {
                 name: value
                 for name, value in (model.config.backbone or {}).items()

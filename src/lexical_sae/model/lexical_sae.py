@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from lexical_sae.model.backbone import (
 from lexical_sae.model.build import build_from_backbone
 from lexical_sae.model.calibration import calibrate_thresholds
 from lexical_sae.model.compaction import compact_model
-from lexical_sae.model.config import LexicalSAEConfig
+from lexical_sae.model.config import LexicalSAEConfig, check_windows
 from lexical_sae.model.dictionary import Dictionary
 from lexical_sae.model.files import load_model, save_model
 from lexical_sae.model.head_choice import build_head
@@ -31,6 +32,7 @@ from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.memory import MemoryEstimate, estimate_memory
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
+from lexical_sae.model.windows import classify_windows, is_long, refuse_long
 from lexical_sae.text.tokenise import Encoded, check_texts, encode
 
 if TYPE_CHECKING:
@@ -155,6 +157,7 @@ class LexicalSAE(PreTrainedModel):
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """h [B, L, H], what the lexical layer reads."""
+        refuse_long(self.config, input_ids)
         kind = self.config.backbone_kind
         h = backbone_states(self.backbone, kind, input_ids, attention_mask)
         out: Tensor = self.transform(h)
@@ -198,8 +201,11 @@ class LexicalSAE(PreTrainedModel):
         return self.lexical.positions(h, self.word_mask(input_ids, attention_mask))
 
     def classify(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
-        """One decision per text: logits [B, C]."""
+        """One decision per text: logits [B, C]; of a text longer than `max_tokens` by windows, if
+        the model reads those."""
         input_ids, attention_mask = _checked(input_ids, attention_mask)
+        if is_long(self.config, input_ids):
+            return classify_windows(self, input_ids, attention_mask)
         h = self.hidden_states(input_ids, attention_mask)
         open_words = self.lexical.documents(h, self.document_mask(input_ids, attention_mask))
         return CircuitState(self.head(open_words), open_words, self.head)
@@ -226,10 +232,11 @@ class LexicalSAE(PreTrainedModel):
     # -- texts ---------------------------------------------------------------------------------
 
     def encode(self, texts: Sequence[str], max_tokens: int | None = None) -> Encoded:
-        """Token ids on this model's device, with the characters behind every token."""
+        """Token ids on this model's device, with the characters behind every token; cut at
+        `max_tokens`, by default the model's own unless it reads windows."""
         if self.tokenizer is None:
             raise ValueError("This model has no tokenizer; load it with from_pretrained.")
-        limit = self.config.max_tokens
+        limit = None if self.config.windows else self.config.max_tokens
         if max_tokens is not None:  # the config's own was checked when the model was built
             limit, longest = max_tokens, length_limit(self.backbone, self.tokenizer)
             if limit > longest:
@@ -263,6 +270,17 @@ class LexicalSAE(PreTrainedModel):
         if k < 0:
             raise ValueError(f"k is {k}; expected at least 1, or 0 for no limit.")
         self.config.topk_per_position = self.lexical.topk = k
+
+    def read_windows(self, on: bool = True) -> LexicalSAE:
+        """From now on texts longer than `max_tokens` are read in windows instead of being cut, at
+        inference; saved with the model. See `model.windows`."""
+        # a config of its own: models that share weights share it, and they stay as they are
+        config = copy.copy(self.config)
+        config.windows = on
+        if on:
+            check_windows(config)
+        self.config = config
+        return self
 
     def memory_estimate(
         self, batch: int, length: int, *, training: bool = True, open_words: int | None = None

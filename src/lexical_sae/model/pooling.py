@@ -60,12 +60,7 @@ def pool_attention(tokens: OpenWords, weight: Tensor) -> OpenWords:
 def pool_max(tokens: OpenWords) -> OpenWords:
     """s[b, v] = max_l s[b, l, v], with the first position that reaches it."""
     key = torch.div(tokens.row, tokens.shape[1], rounding_mode="floor") * tokens.dictionary_size
-    key = key + tokens.word
-    order = largest_first(key, tokens.value)
-    sorted_key = key[order]
-    first = torch.ones_like(sorted_key, dtype=torch.bool)
-    first[1:] = sorted_key[1:] != sorted_key[:-1]
-    best = order[first]  # [P'] in the order of (document, word)
+    best = largest_of_each(key + tokens.word, tokens.value)  # in the order of (document, word)
     return one_source_each(
         row=torch.div(tokens.row[best], tokens.shape[1], rounding_mode="floor"),
         word=tokens.word[best],
@@ -75,6 +70,15 @@ def pool_max(tokens: OpenWords) -> OpenWords:
         shape=tokens.shape[:1],
         dictionary_size=tokens.dictionary_size,
     )
+
+
+def largest_of_each(key: Tensor, value: Tensor) -> Tensor:
+    """[K]: the index of each key's largest value, keys ascending; of equal values the first."""
+    order = largest_first(key, value)
+    sorted_key = key[order]
+    first = torch.ones_like(sorted_key, dtype=torch.bool)
+    first[1:] = sorted_key[1:] != sorted_key[:-1]
+    return order[first]
 
 
 def keep_top(tokens: OpenWords, k: int) -> OpenWords:

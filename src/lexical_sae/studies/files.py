@@ -7,16 +7,21 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from lexical_sae.studies.long_context_config import LongContextConfig
 from lexical_sae.studies.surgery_config import SurgeryConfig
 from lexical_sae.text.yaml_text import read_yaml
 from lexical_sae.training.assignments import laid_over, read_assignments
 from lexical_sae.training.expectations import nearest_key
 
-STUDIES: dict[str, type[BaseModel]] = {"surgery": SurgeryConfig}
+STUDIES: dict[str, type[BaseModel]] = {
+    "long_context": LongContextConfig,
+    "surgery": SurgeryConfig,
+}
+QUICK = "quick"  # the part of a file that makes a small study of it
 
 
-def load_study(path: Path, assignments: Sequence[str] = ()) -> BaseModel:
-    """The config of a study, with the assignments (KEY=VALUE) laid over it."""
+def load_study(path: Path, assignments: Sequence[str] = (), *, quick: bool = False) -> BaseModel:
+    """The config of a study: the file, its `quick` part if wanted, then KEY=VALUE assignments."""
     if not path.is_file():
         raise ValueError(f"{path} was not found; expected a YAML file with a study.")
     try:
@@ -25,6 +30,10 @@ def load_study(path: Path, assignments: Sequence[str] = ()) -> BaseModel:
         raise ValueError(f"{path} is not UTF-8 text; expected a YAML file.") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path} holds no mapping; expected study: and its settings.")
+    small = found.pop(QUICK, None)
+    if quick and not isinstance(small, dict):
+        raise ValueError(f"{path} has no quick part; expected quick: with smaller settings.")
+    found = laid_over(found, small) if quick else found
     given = laid_over(found, read_assignments(assignments))
     kind = given.get("study")
     if not isinstance(kind, str) or kind not in STUDIES:

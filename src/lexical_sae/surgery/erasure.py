@@ -106,7 +106,8 @@ def pooled_states(
     with in_mode(model, training=False):
         for start in range(0, len(order), BATCH):
             rows = order[start : start + BATCH]
-            inputs = model.encode([texts[i] for i in rows]).model_inputs()
+            some, limit = [texts[i] for i in rows], model.config.max_tokens
+            inputs = model.encode(some, limit).model_inputs()
             mask = model.word_mask(**inputs).unsqueeze(-1)
             h = model.hidden_states(**inputs) * mask
             found[rows] = (h.sum(1) / mask.sum(1).clamp(min=1)).float()

@@ -72,7 +72,8 @@ def _states(model: LexicalSAE, texts: Sequence[str]) -> Iterator[tuple[Tensor, T
     """Hidden states [B, L, H] and where words may open [B, L]: the backbone runs once."""
     by_length = sorted(texts, key=len)
     for start in range(0, len(by_length), BATCH):
-        inputs = model.encode(by_length[start : start + BATCH]).model_inputs()
+        part = by_length[start : start + BATCH]
+        inputs = model.encode(part, model.config.max_tokens).model_inputs()
         tagging = model.config.task == "tagging"
         mask = model.word_mask(**inputs) if tagging else model.document_mask(**inputs)
         yield model.hidden_states(**inputs), mask

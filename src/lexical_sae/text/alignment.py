@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lexical_sae.text.windows import best_window, window_starts
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-OVERLAP = 0.25
-"""Share of a window that it has in common with the next one."""
 
 
 @dataclass(frozen=True)
@@ -122,23 +121,16 @@ def _cuts(word_of: Sequence[int], room: int) -> Iterator[tuple[int, int, set[int
     if total <= room:
         yield 0, total, {word for word in word_of if word >= 0}
         return
-    step = max(1, room - int(OVERLAP * room))
-    starts = [*range(0, max(1, total - room), step), total - room]
-    owner: dict[int, tuple[int, int]] = {}  # word: (context, window), the largest context wins
+    starts = window_starts(total, room)
+    owner: dict[int, tuple[int, int]] = {}  # word: (window, context), the largest context wins
     for place, word in enumerate(word_of):
         if word < 0 or (place > 0 and word_of[place - 1] == word):
             continue
-        # the windows that start at most `room` before the place hold it
-        for number in range(bisect_right(starts, place - room), bisect_right(starts, place)):
-            start, end = starts[number], starts[number] + room
-            # the sentence's own edges cut nothing off
-            left = place - start if start else total
-            right = end - 1 - place if end < total else total
-            context = min(left, right)
-            if word not in owner or context > owner[word][0]:
-                owner[word] = (context, number)
+        found = best_window(place, starts, room, total)
+        if word not in owner or found[1] > owner[word][1]:
+            owner[word] = found
     owned: list[set[int]] = [set() for _ in starts]
-    for word, (_, number) in owner.items():
+    for word, (number, _) in owner.items():
         owned[number].add(word)
     for start, words in zip(starts, owned, strict=True):
         yield start, start + room, words

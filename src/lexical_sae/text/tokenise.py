@@ -95,11 +95,12 @@ def structural_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
 def encode(
     tokenizer: PreTrainedTokenizerBase,
     texts: Sequence[str],
-    max_tokens: int,
+    max_tokens: int | None,
     structural: Sequence[int],
     device: Any = "cpu",
 ) -> Encoded:
-    """Tokenise raw texts; `structural` are the tokenizer's `structural_ids`.
+    """Tokenise raw texts; `structural` are the tokenizer's `structural_ids`. Without `max_tokens`
+    nothing is cut: what is longer than a backbone reads is for `model.windows`.
 
     A special token spelled out in a text ("[MASK]") is read as letters: what a user types must not
     steer the model's own markers.
@@ -108,13 +109,14 @@ def encode(
 
     check_texts(texts)
     least = 1 + tokenizer.num_special_tokens_to_add()
-    if max_tokens < least:
+    if max_tokens is not None and max_tokens < least:
         raise ValueError(f"max_tokens is {max_tokens}; expected at least {least}.")
     batch: Any = tokenizer(
         list(texts),
         padding=True,
-        truncation=True,
+        truncation=max_tokens is not None,
         max_length=max_tokens,
+        verbose=False,  # it would warn of texts that are longer than the backbone reads
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
         return_tensors="pt",

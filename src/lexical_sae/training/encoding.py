@@ -24,7 +24,7 @@ def encode_texts(
     tokenizer: PreTrainedTokenizerBase,
     texts: Sequence[str],
     labels: Sequence[int],
-    max_tokens: int,
+    max_tokens: int | None,
     structural: Sequence[int],
 ) -> EncodedTexts:
     """Ids without padding, read exactly as `LexicalSAE.encode` reads them."""
@@ -56,11 +56,12 @@ def encode_sentences(
 def encode_dataset(
     tokenizer: PreTrainedTokenizerBase,
     data: TextDataset,
-    max_tokens: int,
+    max_tokens: int | None,
     structural: Sequence[int],
 ) -> EncodedTexts:
-    """The rows of a dataset, by its task."""
+    """The rows of a dataset, by its task; texts are not cut if `max_tokens` is None."""
     if data.task == "tagging":
+        assert max_tokens is not None
         return encode_sentences(tokenizer, data.tokens, data.tags, max_tokens, structural)
     return encode_texts(tokenizer, data.texts, data.labels, max_tokens, structural)
 

@@ -1,0 +1,30 @@
+"""What a long-context study trains, and how long the texts are that it hides needles in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from lexical_sae.studies.strict import Strict
+
+LENGTHS = (50, 100, 200, 400, 800, 1600, 4000)
+PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+class LongContextConfig(Strict):
+    study: Literal["long_context"] = "long_context"
+    train: dict[str, Any]  # as `lexical-sae train` takes it; the dense twin is trained likewise
+    train_rows: Annotated[int, Field(ge=1)] | None = None  # evenly spread; null: all
+    lengths: list[Annotated[int, Field(ge=20, le=100_000)]] = list(LENGTHS)  # noqa: RUF012
+    places: list[Annotated[float, Field(ge=0, le=1)]] = list(PLACES)  # noqa: RUF012
+    needles: Annotated[int, Field(ge=2)] = 100  # test texts, as many of each class
+    fillers: Annotated[int, Field(ge=1)] = 40  # texts without a needle, of each length
+    seed: int = 0
+
+    @field_validator("lengths", "places")
+    @classmethod
+    def _each_once(cls, value: list[Any]) -> list[Any]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError(f"found {value}; expected one or more numbers, each once")
+        return sorted(value)

@@ -1,0 +1,177 @@
+"""What a long-context study shows: accuracy by length and place, pointing, and the hay alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lexical_sae.evaluation.bootstrap import mean_estimate
+from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
+from lexical_sae.studies.long_context_reading import (
+    ARMS,
+    Decisions,
+    Floats,
+    Pointing,
+    by_needle,
+    pointing,
+)
+from lexical_sae.studies.needles import ALONE, Haystack
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """All texts of one length and what became of them."""
+
+    length: int
+    hay: tuple[Haystack, ...]
+    decisions: Decisions
+    pointing: tuple[Pointing, ...]
+
+    @property
+    def name(self) -> Cell:
+        return "needle alone" if self.length == ALONE else self.length
+
+    def accuracy(self, arm: str, seed: int, place: float | None = None) -> Estimate:
+        """Over needles; at one place or at all."""
+        return mean_estimate(self._right(arm, place), seed)
+
+    def ahead(self, first: str, second: str, seed: int) -> Estimate:
+        """How far the first arm's accuracy is above the second's, needle by needle."""
+        return mean_estimate(self._right(first) - self._right(second), seed)
+
+    def _right(self, arm: str, place: float | None = None) -> Floats:
+        """[needles]: share of the places at which each needle is found."""
+        rows = [i for i, one in enumerate(self.hay) if place is None or one.place == place]
+        labels = np.array([one.label for one in self.hay])
+        right = (self.decisions.predicted[arm] == labels).astype(np.float64)
+        return by_needle(right[rows], [self.hay[i] for i in rows])
+
+    def estimates(self, seed: int) -> dict[str, Estimate]:
+        """Where our reasons stand, and how many words are open."""
+        values = {
+            "needle_words": [one.needle_words for one in self.hay],
+            "needle_share": [one.share for one in self.pointing],
+            "top_in_needle": [one.top for one in self.pointing],
+            "open_words": self.decisions.open_words.tolist(),
+        }
+        return {
+            name: mean_estimate(by_needle(each, self.hay), seed) for name, each in values.items()
+        }
+
+
+def measured(hay: Sequence[Haystack], decisions: Decisions) -> Measured:
+    told = tuple(
+        pointing(one, where) for one, where in zip(decisions.explanations, hay, strict=True)
+    )
+    return Measured(hay[0].length, tuple(hay), decisions, told)
+
+
+def by_length(found: Sequence[Measured], seed: int) -> Finding:
+    rows: list[tuple[Cell, ...]] = []
+    lines: dict[str, list[tuple[float, float]]] = {arm: [] for arm in ARMS}
+    for one in found:
+        for arm in ARMS:
+            accuracy = one.accuracy(arm, seed)
+            each = 1000 * one.decisions.seconds[arm] / len(one.hay)
+            rows.append((one.name, arm, len(one.hay), *_percent(accuracy), each))
+            if one.length != ALONE and accuracy.value is not None:
+                lines[arm].append((float(one.length), 100 * accuracy.value))
+    columns = ("words", "model", "texts", "accuracy, %", "from", "to", "ms per text")
+    return Finding(
+        tables=(FindingTable("Accuracy by length", columns, tuple(rows)),),
+        curves=(
+            Curve(
+                "Accuracy against length",
+                "words of the text",
+                "accuracy, %",
+                {arm: tuple(points) for arm, points in lines.items()},
+            ),
+        ),
+        notes=(
+            "95 % intervals over needles; the places of one needle are resampled together",
+            "cut: only the first max_tokens of a text are read; ours in windows includes the "
+            "explanation of every text",
+        ),
+    )
+
+
+def by_place(found: Sequence[Measured], places: Sequence[float], seed: int) -> Finding:
+    rows: list[tuple[Cell, ...]] = []
+    for one in found:
+        for place in places if one.length != ALONE else ():
+            values = [one.accuracy(arm, seed, place) for arm in ARMS]
+            here = [
+                p for p, where in zip(one.pointing, one.hay, strict=True) if where.place == place
+            ]
+            share = [p.share for p in here if not np.isnan(p.share)]
+            pointed = 100 * float(np.mean(share)) if share else None
+            cells = [_percent(value)[0] for value in values]
+            rows.append((one.length, 100 * place, *cells, *_percent(values[0])[1:], pointed))
+    columns = (
+        *("words", "needle at, %", *ARMS, f"{ARMS[0]}, from", "to"),
+        "evidence from the needle, %",
+    )
+    return Finding(tables=(FindingTable("Accuracy by place, %", columns, tuple(rows)),))
+
+
+def where_reasons_stand(found: Sequence[Measured], seed: int) -> Finding:
+    rows: list[tuple[Cell, ...]] = []
+    lines: dict[str, list[tuple[float, float]]] = {
+        "evidence from the needle": [],
+        "top word from the needle": [],
+        "words that are the needle's": [],
+    }
+    for one in found:
+        values = one.estimates(seed)
+        share, top, own = (
+            values[name] for name in ("needle_share", "top_in_needle", "needle_words")
+        )
+        words = values["open_words"]
+        rows.append(
+            (
+                *(one.name, _percent(own)[0], *_percent(share), *_percent(top)),
+                *(words.value, words.low, words.high),
+            )
+        )
+        if one.length != ALONE:
+            for line, value in zip(lines.values(), (share, top, own), strict=True):
+                if value.value is not None:
+                    line.append((float(one.length), 100 * value.value))
+    columns = (
+        *("words", "words of the needle, %", "evidence from the needle, %", "from", "to"),
+        *("top word from the needle, %", "from ", "to ", "open words", "from  ", "to  "),
+    )
+    return Finding(
+        tables=(FindingTable("Where the reasons stand (ours, windows)", columns, tuple(rows)),),
+        curves=(
+            Curve(
+                "What the reasons point at",
+                "words of the text",
+                "%",
+                {name: tuple(points) for name, points in lines.items()},
+            ),
+        ),
+        notes=(
+            "evidence: positive contributions to the predicted label, right or wrong, by the word "
+            "of the text that opened each",
+        ),
+    )
+
+
+def hay_alone(found: dict[int, Decisions], labels: Sequence[str]) -> Finding:
+    """How neutral the filler is to each model: near one class always is a bias that needles must
+    overcome."""
+    rows: list[tuple[Cell, ...]] = []
+    for length, decisions in found.items():
+        for arm in ARMS:
+            said = np.bincount(decisions.predicted[arm], minlength=len(labels))
+            opened = float(decisions.open_words.mean()) if arm == ARMS[0] else None
+            rows.append((length, arm, *(100 * said / said.sum()).tolist(), opened))
+    columns = ("words", "model", *(f"{name}, %" for name in labels), "open words")
+    return Finding(tables=(FindingTable("Filler without a needle", columns, tuple(rows)),))
+
+
+def _percent(found: Estimate) -> list[float | None]:
+    return [None if v is None else 100 * v for v in (found.value, found.low, found.high)]

@@ -1,0 +1,146 @@
+"""The long-context study end to end on small data, and its parts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from lexical_sae.attribution.explanation import Explanation, Place, VocabularyWord
+from lexical_sae.evaluation.dense_states import dense_states, dense_window_logits
+from lexical_sae.model.dense_twin import DenseTwin
+from lexical_sae.studies.files import load_study
+from lexical_sae.studies.long_context_config import LongContextConfig
+from lexical_sae.studies.long_context_reading import ARMS, by_needle, most_certain, pointing
+from lexical_sae.studies.needles import alone, choose_needles, haystacks, only_hay
+from lexical_sae.studies.neutral_text import LISTS, TEMPLATES
+from tests.command_line import run
+from tests.text.conftest import write_columns
+from tests.training.small import save_backbone, small_dataset
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "data").mkdir()
+    save_backbone(folder / "backbone")
+    for split, rows, seed in (("train", 64, 0), ("validation", 20, 1), ("test", 60, 2)):
+        found = small_dataset(rows, seed)
+        names = [found.label_names[label] for label in found.labels]
+        write_columns(folder / "data" / f"{split}.csv", {"text": found.texts, "label": names})
+    return folder
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    train = {
+        **{"dataset": str(folder / "data"), "backbone": str(folder / "backbone"), "epochs": 1},
+        **{"batch_size": 8, "target_words": 6, "start_words": 16, "learning_rate": 3e-3},
+        **{"dictionary_rate_factor": 1, "anchor": None, "max_length": 64},
+    }
+    study = {"study": "long_context", "train": train, "lengths": [40, 90], "places": [0, 1]}
+    study |= {"needles": 4, "fillers": 2, **changes}
+    file = folder / f"study{len(list(folder.glob('study*.yaml')))}.yaml"
+    file.write_text(yaml.safe_dump(study), encoding="utf-8")
+    return file
+
+
+def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shown, _ = run("run", write(folder), "--output", out)
+    assert "Needles alone: ours, windows" in shown
+    found = json.loads((out / "results.json").read_text())
+    assert [one["words"] for one in found["lengths"]] == [0, 40, 90]
+    assert [one["texts"] for one in found["lengths"]] == [4, 8, 8]
+    bare = found["lengths"][0]
+    assert set(bare["accuracy"]) == set(ARMS)
+    assert bare["accuracy"]["ours, windows"] == bare["accuracy"]["ours, cut"]
+    assert bare["accuracy"]["twin, mean over windows"] == bare["accuracy"]["twin, cut"]
+    assert bare["needle_share"]["value"] == pytest.approx(1)
+    assert bare["top_in_needle"]["value"] == 1.0
+    assert sum(found["filler"]["90"]["ours, cut"].values()) == 2
+    assert set(found["lengths"][2]["places"]) == {"0.0", "1.0"}
+    page = (out / "report.html").read_text()
+    assert "Accuracy against length" in page
+    assert "Filler without a needle" in (out / "tables.md").read_text()
+    assert "is trained already" in run("run", write(folder), "--output", out)[0]
+    twin = DenseTwin.from_pretrained(out / "twin" / "model")
+    texts = ["the film is lovely", only_hay(60, 1, 0)[0]]
+    each = dense_window_logits(twin, texts)
+    torch.testing.assert_close(each[0], twin.head(dense_states(twin, texts[:1])))
+    torch.testing.assert_close(each[1][0], twin.head(dense_states(twin, texts))[1])
+    assert len(each[1]) > 1
+
+
+def test_haystacks_hold_their_needle_where_they_say() -> None:
+    needles = choose_needles(small_dataset(60, 3), 6, 20, 0)
+    assert sorted(needles.labels) == [0, 0, 0, 1, 1, 1]
+    made = haystacks(needles, 120, [0.0, 0.5, 1.0], 0)
+    assert made == haystacks(needles, 120, [0.0, 0.5, 1.0], 0)
+    for one in made:
+        assert one.text[one.start : one.end] == needles.texts[one.needle]
+        assert 120 <= len(one.text.split()) < 140
+        assert one.place != 0.0 or one.start == 0
+        assert one.place != 1.0 or one.end == len(one.text)
+    hay = {one.text.replace(needles.texts[0], "").split()[0] for one in made if one.needle == 0}
+    assert len(hay) == 1  # the same sentences, whatever the place
+    assert all(one.needle_words == 1.0 for one in alone(needles))
+
+
+def test_filler_fills_every_template() -> None:
+    text = " ".join(only_hay(3000, 1, 0))
+    assert "{" not in text
+    assert len({template.split("{")[0] for template in TEMPLATES}) > 8
+    assert all(len(set(choices)) == len(choices) > 2 for choices in LISTS.values())
+
+
+def test_pointing() -> None:
+    def word(contribution: float, start: int) -> VocabularyWord:
+        return VocabularyWord("w", contribution, 1.0, Place("w", start, start + 1), 0)
+
+    hay = haystacks(choose_needles(small_dataset(60, 3), 2, 20, 0), 60, [1.0], 0)[0]
+    told = Explanation(
+        **{"text": hay.text, "label": "a", "against": None, "predicted": "a", "logit": 1.0},
+        **{"probabilities": {}, "bias": 0.0, "words": (), "spans": (), "truncated": False},
+        **{"method": "contributions", "model_hash": "", "dictionary_hash": ""},
+        vocabulary=(word(-4, 0), word(3, hay.start), word(1, 0)),
+    )
+    assert pointing(told, hay).share == 0.75
+    assert pointing(told, hay).top == 1.0
+    nothing = pointing(replace(told, vocabulary=()), hay)
+    assert np.isnan(nothing.share)
+    assert by_needle([1.0, float("nan")], [hay, hay]).tolist() == [1.0]
+    assert most_certain(torch.tensor([[0.0, 0.5], [3.0, 0.0], [0.0, 1.0]])) == 0
+
+
+def test_quick_and_the_experiment(folder: Path) -> None:
+    file = Path("experiments") / "long_context.yaml"
+    whole, small = load_study(file), load_study(file, quick=True)
+    assert isinstance(whole, LongContextConfig)
+    assert isinstance(small, LongContextConfig)
+    assert max(whole.lengths) == 4000
+    assert small.needles < whole.needles
+    assert small.train["dataset"] == whole.train["dataset"]
+    _, error = run("run", write(folder), "--quick", code=2)
+    assert "has no quick part; expected quick: with smaller settings" in error
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lengths": [90, 90]}, "lengths: found [90, 90]; expected one or more numbers, each once"),
+        ({"places": [2]}, "places.0: Input should be less than or equal to 1"),
+        ({"needle": 3}, "unknown key 'needle'; did you mean 'needles'?"),
+        ({"needles": 400}, "and 200 are wanted; lower needles or raise the shortest of lengths"),
+    ],
+)
+def test_bad_files(folder: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    _, error = run("run", write(folder, **changes), "--output", tmp_path / "x", code=2)
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (tmp_path / "x").exists()
