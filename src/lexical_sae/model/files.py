@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers.utils.hub import PushToHubMixin
 
-from lexical_sae.model.dictionary import Dictionary, json_hash, surface, tokenizer_hash
+from lexical_sae.model.dictionary import (
+    Dictionary,
+    dictionary_of,
+    json_hash,
+    surface,
+    tokenizer_hash,
+)
 from lexical_sae.model.hub import model_folder
 from lexical_sae.model.loading import loading, quiet
 from lexical_sae.text.tokenise import load_tokenizer
@@ -130,7 +136,7 @@ def read_dictionary(tokenizer: PreTrainedTokenizerBase, token_ids: list[int]) ->
             f"The saved dictionary has token id {missing}, which its tokenizer does not know; "
             "the tokenizer is not the one that the model was saved with."
         )
-    return Dictionary(tuple(token_ids), tuple(surface(tokenizer, token) for token in tokens))
+    return dictionary_of(token_ids, [surface(tokenizer, token) for token in tokens])
 
 
 def _add_metadata(path: Path, entries: dict[str, str]) -> None:

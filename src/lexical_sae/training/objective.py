@@ -64,7 +64,7 @@ class Objective(nn.Module):
         self.guide = guide
         # in a tuple: the model's parameters are not the objective's
         self._lexical: tuple[LexicalLayer, ...] = () if lexical is None else (lexical,)
-        words = 0 if lexical is None else lexical.weight.shape[0]
+        words = 0 if lexical is None else lexical.keep.numel()
         self.terms = terms_on(settings)
         if self.terms and lexical is None:
             raise ValueError(
