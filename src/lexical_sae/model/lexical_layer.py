@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,12 @@ from lexical_sae.model.selection import (
     word_positions,
 )
 from lexical_sae.model.senses import SensePairs, SenseRouter, merged, pool_senses, sense_pairs
+
+
+def by_word(layer: LexicalLayer, open_words: OpenWords) -> OpenWords:
+    """The same pairs under the words that they are senses of: which words are open, however they
+    are meant. No longer one pair per word."""
+    return replace(open_words, word=layer.word_of(open_words.word))
 
 
 class LexicalLayer(nn.Module):

@@ -31,6 +31,7 @@ from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.memory import MemoryEstimate, estimate_memory
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.sense_choice import WordChoice
+from lexical_sae.model.sense_notes import SenseNote
 from lexical_sae.model.state import CircuitState
 from lexical_sae.text.tokenise import Encoded, check_texts, encode
 
@@ -81,6 +82,7 @@ class LexicalSAE(PreTrainedModel):
         )
         self.tokenizer = tokenizer
         self.dictionary = dictionary
+        self.sense_notes: dict[str, SenseNote] = {}  # labels and examples, by name
         if backbone is None:
             self.backbone = loaded.model
             self.post_init()

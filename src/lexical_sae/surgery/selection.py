@@ -90,8 +90,8 @@ def find_words(
         else:
             missing[asked] = tuple(difflib.get_close_matches(plain, by_word, n=NEAREST))
     for pattern in dict.fromkeys(patterns):
-        words = enumerate(dictionary.plain_words)
-        hits = tuple(v for v, word in words if compiled(pattern).search(word))
+        names = enumerate(dictionary.plain_words)
+        hits = tuple(v for v, name in names if compiled(pattern).search(name))
         if hits:
             found[f"/{pattern}/"] = hits
         else:
