@@ -23,9 +23,14 @@ def run(
     from lexical_sae.studies.files import load_study
     from lexical_sae.studies.surgery import run_surgery
     from lexical_sae.studies.surgery_config import SurgeryConfig
+    from lexical_sae.studies.wic import run_wic
+    from lexical_sae.studies.wic_config import WicConfig
 
     config = load_study(file, set_ or [])
     folder = output if output is not None else Path("runs") / file.stem
-    assert isinstance(config, SurgeryConfig)
-    run_surgery(config, folder, out)
+    if isinstance(config, WicConfig):
+        run_wic(config, folder, out)
+    else:
+        assert isinstance(config, SurgeryConfig)
+        run_surgery(config, folder, out)
     plain(f"written: {folder / 'results.json'}, {folder / 'report.html'}, {folder / 'tables.md'}")

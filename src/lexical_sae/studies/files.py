@@ -8,11 +8,12 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.studies.wic_config import WicConfig
 from lexical_sae.text.yaml_text import read_yaml
 from lexical_sae.training.assignments import laid_over, read_assignments
 from lexical_sae.training.expectations import nearest_key
 
-STUDIES: dict[str, type[BaseModel]] = {"surgery": SurgeryConfig}
+STUDIES: dict[str, type[BaseModel]] = {"surgery": SurgeryConfig, "wic": WicConfig}
 
 
 def load_study(path: Path, assignments: Sequence[str] = ()) -> BaseModel:
