@@ -28,6 +28,7 @@ class Case:
             f"Case(h={shape}, words={layer.keep.numel()}, gate={layer.gate}, "
             f"window={layer.window}, saturation={layer.saturation}, pooling={layer.pooling}, "
             f"topk={layer.topk}, training={layer.training}, head={self.head}, "
+            f"senses={layer.senses and layer.senses.coordinates().tolist()}, "
             f"tagging={self.tagging}, dtype={self.h.dtype})"
         )
 
@@ -44,10 +45,18 @@ def cases(
     dtype: torch.dtype = torch.float64,
     training: bool | None = False,
     topk: bool = True,
+    senses: bool | None = None,
 ) -> Case:
-    """Any head, gate, pooling and task; empty texts and texts without open words included."""
+    """Any head, gate, pooling and task, with or without senses; empty texts and texts without open
+    words included."""
     batch, length = draw(st.integers(1, 5)), draw(st.integers(1, 9))
     words, size = draw(st.integers(2, 40)), draw(st.sampled_from([1, 2, 5, 12, 33, 64]))
+    most = 0 if senses is False else min(words, 4)
+    expanded = draw(st.lists(st.integers(0, words - 1), unique=True, max_size=most))
+    if senses and not expanded:
+        expanded = [words - 1]
+    several = draw(st.integers(2, 4)) if expanded else 1
+    coordinates = words + len(expanded) * (several - 1)
     is_training = draw(st.booleans()) if training is None else training
     head_kind = draw(st.sampled_from(["mlp", "linear", "bcos"]))
     config = LexicalSAEConfig(
@@ -62,7 +71,9 @@ def cases(
         hidden_bias=draw(st.booleans()) and head_kind != "bcos",
         head_depth=draw(st.integers(2, 4)) if head_kind == "bcos" else 2,
         topk_per_position=draw(st.sampled_from([0, 0, 1, 3])) if topk else 0,
-        dictionary_size=words,
+        dictionary_size=coordinates,
+        expanded_words=expanded,
+        senses=several,
     )
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
 
@@ -72,7 +83,7 @@ def cases(
     layer = LexicalLayer(config, size).to(dtype).train(is_training)
     head = build_head(
         config.head,
-        dictionary_size=words,
+        dictionary_size=coordinates,
         classes=len(config.labels),
         width=config.head_width,
         hidden_bias=config.hidden_bias,
@@ -82,9 +93,10 @@ def cases(
         for parameter in [*layer.parameters(), *head.parameters()]:
             parameter.copy_(normal(*parameter.shape))
         # from nothing open to everything open
-        layer.threshold.copy_(normal(words).abs() * draw(st.sampled_from([0.0, 0.5, 2.0, 100.0])))
+        height = draw(st.sampled_from([0.0, 0.5, 2.0, 100.0]))
+        layer.threshold.copy_(normal(coordinates).abs() * height)
         layer.spread.fill_(float(size) ** 0.5)
-        layer.keep.copy_(torch.rand(words, generator=generator) > 0.1)
+        layer.keep.copy_(torch.rand(coordinates, generator=generator) > 0.1)
     # positions that nearly tie, as repeated words do: which one wins must not hang on rounding
     closeness = draw(st.sampled_from([1.0, 1.0, 1e-5, 1e-7]))
     h = normal(batch, 1, size) + closeness * normal(batch, length, size)

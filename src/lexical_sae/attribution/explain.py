@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from lexical_sae.attribution.words import (
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.precision import check_finite
+from lexical_sae.model.sense_notes import SenseName, sense_names
 from lexical_sae.model.state import CircuitState
 from lexical_sae.text.tokenise import Encoded
 
@@ -146,10 +147,11 @@ def _explanations(
     check_finite(state.logits)
     probabilities = state.logits.double().softmax(-1).tolist()
     offsets = state.open_words.offsets.tolist()
+    senses = sense_names(model)
     numbers = _Numbers.of(state, score, encoded.input_ids.shape[1])
     for row, (b, z) in enumerate(zip(bias.tolist(), logit.tolist(), strict=True)):
         pairs = range(offsets[row], offsets[row + 1])
-        vocabulary, words = _views(model, encoded, row, numbers, pairs)
+        vocabulary, words = _views(model, encoded, row, numbers, pairs, senses)
         yield Explanation(
             text=encoded.texts[row],
             label=names[int(label[row])],
@@ -191,7 +193,12 @@ class _Numbers:
 
 
 def _views(
-    model: LexicalSAE, encoded: Encoded, row: int, numbers: _Numbers, pairs: range
+    model: LexicalSAE,
+    encoded: Encoded,
+    row: int,
+    numbers: _Numbers,
+    pairs: range,
+    senses: Mapping[int, SenseName],
 ) -> tuple[tuple[VocabularyWord, ...], list[SpanScore]]:
     """The vocabulary view, largest first, and the word view, in the order of the text."""
     assert model.dictionary is not None
@@ -208,7 +215,10 @@ def _views(
         if i not in places:
             places[i] = Place(here[i].text, here[i].start, here[i].end)
         vocabulary.append(
-            VocabularyWord(names[coordinate], score, numbers.value[p], places[i], coordinate)
+            VocabularyWord(
+                *(names[coordinate], score, numbers.value[p], places[i], coordinate),
+                senses.get(coordinate),
+            )
         )
     vocabulary.sort(key=lambda entry: -abs(entry.contribution))
     return tuple(vocabulary), score_words(here, numbers.by_position[row])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexical_sae.attribution.words import SpanScore
+from lexical_sae.model.sense_notes import SenseName, shown_name
 
 FORMAT = 1
 
@@ -34,15 +35,21 @@ class VocabularyWord:
     activation: float
     source: Place
     coordinate: int
+    sense: SenseName | None = None  # of a word that has several
+
+    @property
+    def shown(self) -> str:
+        return shown_name(self.word, self.sense)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        found = {
             "word": self.word,
             "contribution": self.contribution,
             "activation": self.activation,
             "from": self.source.to_dict(),
             "coordinate": self.coordinate,
         }
+        return found if self.sense is None else {**found, "sense": self.sense.to_dict()}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from lexical_sae.model.sense_notes import SenseName, shown_name
 from lexical_sae.text.entities import Entity
 
 FORMAT = 1
@@ -20,13 +21,20 @@ class TagWord:
     contribution: float
     coordinate: int
     activation: float | None = None  # None for an entity, whose tokens each have their own
+    sense: SenseName | None = None  # of a word that has several
+
+    @property
+    def shown(self) -> str:
+        return shown_name(self.word, self.sense)
 
     def to_dict(self) -> dict[str, Any]:
-        found = {
+        found: dict[str, Any] = {
             "word": self.word,
             "contribution": self.contribution,
             "coordinate": self.coordinate,
         }
+        if self.sense is not None:
+            found["sense"] = self.sense.to_dict()
         return found if self.activation is None else {**found, "activation": self.activation}
 
 

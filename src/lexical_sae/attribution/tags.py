@@ -16,6 +16,7 @@ from lexical_sae.attribution.tag_explanation import (
     TokenExplanation,
 )
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
+from lexical_sae.model.sense_notes import SenseName, sense_names
 from lexical_sae.model.tagging import BATCH, Reading, ReadWords, check_tagger, read_sentences
 from lexical_sae.text.entities import entities_of
 from lexical_sae.text.sentences import Sentence, read_sentences_given
@@ -91,10 +92,10 @@ def _sums(
     words, values = open_words.word.tolist(), open_words.value.tolist()
     offsets = open_words.offsets.tolist()
     assert model.dictionary is not None
-    names = model.dictionary.words
+    names, senses = model.dictionary.words, sense_names(model)
     for row, place in enumerate(places):
         vocabulary = [
-            TagWord(names[words[p]], contributions[p], words[p], values[p])
+            TagWord(*(names[words[p]], contributions[p], words[p], values[p]), senses.get(words[p]))
             for p in range(offsets[row], offsets[row + 1])
             if contributions[p] != 0.0
         ]
@@ -109,14 +110,15 @@ def _entities(
     found = []
     for entity in entities_of(sentence, tags, [token.probability for token in tokens]):
         inside = tokens[slice(*entity.words)]
-        parts: dict[tuple[int, str], list[float]] = {}
+        parts: dict[tuple[int, str, SenseName | None], list[float]] = {}
         for token in inside:
             for word in token.vocabulary:
-                parts.setdefault((word.coordinate, word.word), []).append(word.contribution)
+                key = (word.coordinate, word.word, word.sense)
+                parts.setdefault(key, []).append(word.contribution)
         sums = {word: math.fsum(values) for word, values in parts.items()}
         vocabulary = [
-            TagWord(name, total, coordinate)
-            for (coordinate, name), total in sums.items()
+            TagWord(name, total, coordinate, sense=sense)
+            for (coordinate, name, sense), total in sums.items()
             if total != 0.0
         ]
         found.append(

@@ -69,9 +69,7 @@ class Evidence:
         codes: Sequence[WordGroup] = (),
     ) -> None:
         self.limits, self.codes = tuple(limits), tuple(codes)
-        coordinates: dict[str, list[int]] = {}
-        for index, word in enumerate(dictionary.words):
-            coordinates.setdefault(word.casefold(), []).append(index)
+        coordinates = dictionary.casefolded
         self.unknown = tuple(
             word
             for group in (*limits, *codes)

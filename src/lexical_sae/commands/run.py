@@ -28,11 +28,15 @@ def run(
     from lexical_sae.studies.long_context_config import LongContextConfig
     from lexical_sae.studies.surgery import run_surgery
     from lexical_sae.studies.surgery_config import SurgeryConfig
+    from lexical_sae.studies.wic import run_wic
+    from lexical_sae.studies.wic_config import WicConfig
 
     config = load_study(file, set_ or [], quick=quick)
     folder = output if output is not None else Path("runs") / f"{file.stem}{'-quick' * quick}"
     if isinstance(config, LongContextConfig):
         run_long_context(config, folder, out)
+    elif isinstance(config, WicConfig):
+        run_wic(config, folder, out)
     else:
         assert isinstance(config, SurgeryConfig)
         run_surgery(config, folder, out)

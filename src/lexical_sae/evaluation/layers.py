@@ -124,9 +124,10 @@ def _contributed(
     """[R]: Σ W_eff · s over the state's open words, with s as the hidden states h [B, L, H] open
     them at the tokens that opened them in the state."""
     open_words, lexical = state.open_words, model.lexical
-    z = gathered_products(h.flatten(0, 1), lexical.weight, opened_at, open_words.word)
+    word = lexical.word_of(open_words.word)
+    z = gathered_products(h.flatten(0, 1), lexical.weight, opened_at, word)
     s = apply_gate(
-        z + lexical.bias[open_words.word],
+        z + lexical.bias[word],
         nonnegative_threshold(lexical.threshold)[open_words.word],
         gate=lexical.gate,
         width=lexical.width,

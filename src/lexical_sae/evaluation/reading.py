@@ -75,7 +75,9 @@ def joined(states: Sequence[CircuitState]) -> CircuitState:
         row_start += words.rows
         pair_start += len(words)
     together = OpenWords(
-        **{name: torch.cat(tensors) for name, tensors in parts.items()},
+        row=torch.cat(parts["row"]),
+        word=torch.cat(parts["word"]),
+        value=torch.cat(parts["value"]),
         sources=Sources(**{name: torch.cat(tensors) for name, tensors in sources.items()}),
         shape=(row_start,),
         dictionary_size=states[0].open_words.dictionary_size,

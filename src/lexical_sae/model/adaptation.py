@@ -180,7 +180,7 @@ def _coordinate_of_token(model: LexicalSAE) -> Tensor:
     tokenizer = model.tokenizer
     if tokenizer is None or tokenizer.mask_token_id is None:
         raise ValueError("The tokenizer has no mask token; adaptation needs one.")
-    token_ids = model.lexical.token_ids
+    token_ids = model.lexical.token_ids[: model.lexical.words]  # senses share their word's row
     size = max(len(tokenizer), int(token_ids.max()) + 1)
     table = torch.full((size,), -1, dtype=torch.long, device=token_ids.device)
     table[token_ids] = torch.arange(len(token_ids), device=token_ids.device)

@@ -24,7 +24,7 @@ _TOKENS_PER_BATCH = 64  # tagging: positions sampled per batch, each one a row o
 
 def check_open_words(model: LexicalSAE, open_words: int | None) -> int:
     """The number of words to open, the default filled in; refused if there are not so many."""
-    words = int(model.lexical.keep.sum())
+    words = int(model.lexical.word_keep().sum())
     if open_words is None:
         return max(1, min(DEFAULT_OPEN_WORDS[model.config.task], words // 4))
     if not 1 <= open_words <= words:
@@ -77,4 +77,4 @@ def _logit_rows(model: LexicalSAE, texts: Sequence[str]) -> Iterator[Tensor]:
                 packed, lexical.weight, lexical.bias, where.document, where.batch
             )
             rows = pooled[torch.isfinite(pooled).all(1)]  # texts without words say nothing
-        yield rows[:, lexical.keep]
+        yield rows[:, lexical.word_keep()]

@@ -32,7 +32,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 # Set by the model itself, not by the person who builds one.
 _DERIVED = (
     *("backbone", "backbone_kind", "dictionary_size", "labels", "task"),
-    *("special_token_ids", "function_token_ids"),
+    *("special_token_ids", "function_token_ids", "expanded_words", "senses"),
 )
 
 
@@ -50,6 +50,8 @@ class LexicalSAEConfig(PretrainedConfig):
     layers, hidden_bias the MLP's, head_depth the number of layers of a B-cos head (from 2; an MLP
     has 2). topk_per_position: at inference keep only the k largest words per token position
     (0 = all). max_tokens: texts are cut there, or with windows read in windows of that length.
+    expanded_words: coordinates of words that have `senses` coordinates each, see `model.senses`;
+    the further ones stand at the end of the dictionary.
     """
 
     model_type = "lexical-sae"
@@ -75,6 +77,8 @@ class LexicalSAEConfig(PretrainedConfig):
         dictionary_size: int = 0,
         special_token_ids: Sequence[int] = (),
         function_token_ids: Sequence[int] = (),
+        expanded_words: Sequence[int] = (),
+        senses: int = 1,
         backbone_kind: str = "masked_lm",
         backbone: Mapping[str, Any] | None = None,
         **kwargs: Any,
@@ -109,6 +113,8 @@ class LexicalSAEConfig(PretrainedConfig):
         self.dictionary_size = dictionary_size
         self.special_token_ids = list(special_token_ids)
         self.function_token_ids = list(function_token_ids)
+        self.expanded_words = list(expanded_words)
+        self.senses = senses
         self.backbone_kind = backbone_kind
         self.backbone = dict(backbone) if backbone is not None else None
         check_config(self)
@@ -147,6 +153,7 @@ def check_config(config: LexicalSAEConfig) -> None:
         raise ValueError(f"windows is {config.windows!r}; expected true or false.")
     if config.windows:
         check_windows(config)
+    _check_senses(config)
     if not config.window_width > 0:
         raise ValueError(f"window_width is {config.window_width!r}; expected a number above 0.")
 
@@ -162,6 +169,20 @@ def check_windows(config: LexicalSAEConfig) -> None:
             f"windows needs max pooling and this model has {config.pooling!r}, whose weights are "
             "over all positions at once; build the model with pooling='max', or let long texts be "
             "cut."
+        )
+
+
+def _check_senses(config: LexicalSAEConfig) -> None:
+    expanded, senses = config.expanded_words, config.senses
+    if not isinstance(senses, int) or (senses < 2 if expanded else senses != 1):
+        raise ValueError(
+            f"senses is {senses!r} with {len(expanded)} expanded words; expected at least 2 with "
+            "some, 1 with none."
+        )
+    words = config.dictionary_size - len(expanded) * (senses - 1)
+    if len(set(expanded)) < len(expanded) or not all(0 <= v < words for v in expanded):
+        raise ValueError(
+            f"expanded_words is {expanded}; expected different coordinates from 0 to {words - 1}."
         )
 
 

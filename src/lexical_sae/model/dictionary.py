@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 
 FEWEST_WORDS = 4000
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """Coordinate v of the sparse vector is the token `token_ids[v]`, shown as `words[v]`."""
+    """Coordinate v of the sparse vector is the token `token_ids[v]`, shown as `words[v]`.
 
-    token_ids: tuple[int, ...]  # ascending
+    A token that stands several times has several senses, shown as bank₁, bank₂ in their order.
+    """
+
+    token_ids: tuple[int, ...]  # ascending, but for the further senses at the end
     words: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -37,17 +41,82 @@ class Dictionary:
         found: dict[str, list[int]] = {}
         for index, word in enumerate(self.words):
             found.setdefault(word, []).append(index)
-        return {word: tuple(indices) for word, indices in found.items()}
+        for index, sense in self.senses.items():
+            found.setdefault(sense.word, []).append(index)
+        return {word: tuple(sorted(indices)) for word, indices in found.items()}
 
     def coordinates(self, word: str) -> tuple[int, ...]:
-        """All coordinates shown as exactly this word (cased vocabularies may have several)."""
-        return self._coordinates.get(word, ())
+        """All coordinates shown as exactly this word (cased vocabularies may have several); for a
+        word with senses those of all of them, for "bank₂" or "bank#2" that of one."""
+        found = self._coordinates.get(word, ())
+        return found if found else self._coordinates.get(with_subscript(word), ())
+
+    @cached_property
+    def senses(self) -> dict[int, Sense]:
+        """The coordinates that are one of several senses of a word."""
+        return {
+            v: Sense(self.words[v].removesuffix(subscript(number)), number)
+            for v, number in sense_numbers(self.token_ids).items()
+        }
+
+    @cached_property
+    def plain_words(self) -> tuple[str, ...]:
+        """`words` without the numbers of senses."""
+        if not self.senses:
+            return self.words
+        return tuple(
+            self.senses[v].word if v in self.senses else word for v, word in enumerate(self.words)
+        )
+
+    @cached_property
+    def casefolded(self) -> dict[str, list[int]]:
+        """Coordinates by word, whatever its case; a word with senses stands for all of them."""
+        found: dict[str, list[int]] = {}
+        for v, (shown, plain) in enumerate(zip(self.words, self.plain_words, strict=True)):
+            for name in {shown.casefold(), plain.casefold()}:
+                found.setdefault(name, []).append(v)
+        return found
 
     def select(self, coordinates: Iterable[int]) -> Dictionary:
         kept = list(coordinates)
         return Dictionary(
             tuple(self.token_ids[v] for v in kept), tuple(self.words[v] for v in kept)
         )
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One of several coordinates of a word; numbered from 1, as people count."""
+
+    word: str
+    number: int
+
+
+def sense_numbers(token_ids: Sequence[int]) -> dict[int, int]:
+    """Coordinate → number of its sense, for every token that stands more than once."""
+    places: dict[int, list[int]] = {}
+    for v, token in enumerate(token_ids):
+        places.setdefault(token, []).append(v)
+    several = (found for found in places.values() if len(found) > 1)
+    return {v: number for found in several for number, v in enumerate(found, 1)}
+
+
+def dictionary_of(token_ids: Sequence[int], words: Sequence[str]) -> Dictionary:
+    """The dictionary of tokens and their words as written: senses get their numbers."""
+    shown = list(words)
+    for v, number in sense_numbers(token_ids).items():
+        shown[v] += subscript(number)
+    return Dictionary(tuple(token_ids), tuple(shown))
+
+
+def subscript(number: int) -> str:
+    return str(number).translate(_SUBSCRIPTS)
+
+
+def with_subscript(word: str) -> str:
+    """bank#2, which every keyboard has, as bank₂."""
+    plain, mark, number = word.rpartition("#")
+    return plain + subscript(int(number)) if mark and number.isdecimal() else word
 
 
 def json_hash(value: Any) -> str:

@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers.utils.hub import PushToHubMixin
 
-from lexical_sae.model.dictionary import Dictionary, json_hash, surface, tokenizer_hash
+from lexical_sae.model.dictionary import (
+    Dictionary,
+    dictionary_of,
+    json_hash,
+    surface,
+    tokenizer_hash,
+)
 from lexical_sae.model.hub import model_folder
 from lexical_sae.model.loading import loading, quiet
+from lexical_sae.model.sense_notes import notes_dict, read_notes, write_notes
 from lexical_sae.text.tokenise import load_tokenizer
 
 if TYPE_CHECKING:
@@ -32,11 +39,14 @@ def identity_hashes(model: LexicalSAE) -> dict[str, str]:
     """What a model's explanations depend on besides its weights."""
     if model.tokenizer is None or model.dictionary is None:
         raise ValueError("This model has no tokenizer; it cannot be saved without one.")
-    return {
+    hashes = {
         "labels": json_hash(list(model.config.labels)),
         "tokenizer": tokenizer_hash(model.tokenizer),
         "dictionary": model.dictionary.hash,
     }
+    if model.lexical.senses is not None:
+        hashes["senses"] = json_hash(notes_dict(model.sense_notes))
+    return hashes
 
 
 def save_model(
@@ -62,6 +72,8 @@ def save_model(
             save_weights(scratch, **options)
         assert model.tokenizer is not None
         model.tokenizer.save_pretrained(scratch)
+        if model.lexical.senses is not None:
+            write_notes(model.sense_notes, scratch)
         for weights in scratch.glob("*.safetensors"):
             _add_metadata(weights, {"format_version": FORMAT_VERSION, **hashes})
         for file in sorted(scratch.iterdir()):
@@ -118,6 +130,8 @@ def load_model(
             part.to(dtype)
     model.tokenizer = load_tokenizer(folder)
     model.dictionary = read_dictionary(model.tokenizer, model.lexical.token_ids.tolist())
+    if model.lexical.senses is not None:
+        model.sense_notes = read_notes(folder)
     _refuse_mismatch(folder, identity_hashes(model))
     return model
 
@@ -130,7 +144,7 @@ def read_dictionary(tokenizer: PreTrainedTokenizerBase, token_ids: list[int]) ->
             f"The saved dictionary has token id {missing}, which its tokenizer does not know; "
             "the tokenizer is not the one that the model was saved with."
         )
-    return Dictionary(tuple(token_ids), tuple(surface(tokenizer, token) for token in tokens))
+    return dictionary_of(token_ids, [surface(tokenizer, token) for token in tokens])
 
 
 def _add_metadata(path: Path, entries: dict[str, str]) -> None:

@@ -44,7 +44,8 @@ def model_hash(model: LexicalSAE) -> str:
         }
     )
     # the tokenizer by identity: to hash its vocabulary takes longer than to explain a text
-    words = (tuple(model.config.labels), id(model.tokenizer), model.dictionary)
+    notes = dict(model.sense_notes)
+    words = (tuple(model.config.labels), id(model.tokenizer), model.dictionary, notes)
     state = (options, words, _state_of(model, tensors))
     known = _KNOWN.get(model)
     if known is not None and state[2] is not None and known[0] == state:

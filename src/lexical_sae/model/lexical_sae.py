@@ -25,12 +25,15 @@ from lexical_sae.model.calibration import calibrate_thresholds
 from lexical_sae.model.compaction import compact_model
 from lexical_sae.model.config import LexicalSAEConfig, check_windows
 from lexical_sae.model.dictionary import Dictionary
+from lexical_sae.model.expansion import expand_words
 from lexical_sae.model.files import load_model, save_model
 from lexical_sae.model.head_choice import build_head
 from lexical_sae.model.heads import Head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.memory import MemoryEstimate, estimate_memory
 from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.sense_choice import WordChoice
+from lexical_sae.model.sense_notes import SenseNote
 from lexical_sae.model.state import CircuitState
 from lexical_sae.model.windows import classify_windows, is_long, refuse_long
 from lexical_sae.text.tokenise import Encoded, check_texts, encode
@@ -83,6 +86,7 @@ class LexicalSAE(PreTrainedModel):
         )
         self.tokenizer = tokenizer
         self.dictionary = dictionary
+        self.sense_notes: dict[str, SenseNote] = {}  # labels and examples, by name
         if backbone is None:
             self.backbone = loaded.model
             self.post_init()
@@ -256,6 +260,17 @@ class LexicalSAE(PreTrainedModel):
     def compact(self, texts: Sequence[str]) -> LexicalSAE:
         """A smaller model without the words that never open on `texts`; see `model.compaction`."""
         return compact_model(self, texts)
+
+    def expand(
+        self,
+        texts: Sequence[str],
+        words: Sequence[str] | None = None,
+        *,
+        senses: int = 2,
+        most_words: int = 16,
+    ) -> list[WordChoice]:
+        """Several senses for some words, found in `texts`; see `model.expansion`."""
+        return expand_words(self, texts, words, senses=senses, most_words=most_words)
 
     def suppress(self, coordinates: Iterable[int]) -> None:
         """Close these dictionary coordinates (numbers, see `dictionary.coordinates(word)`)."""

@@ -24,6 +24,14 @@ class Sources:
 
 
 @dataclass(frozen=True, eq=False)
+class Routes:
+    """The positions at which an expanded word is open, and how the choice of its sense stood."""
+
+    word: Tensor  # [Q] place among the expanded words, 0 … K − 1
+    soft: Tensor  # [Q, M] softmax of the routing scores; with a gradient in training
+
+
+@dataclass(frozen=True, eq=False)
 class OpenWords:
     """A ragged sparse matrix, sorted by row, then by word.
 
@@ -37,6 +45,7 @@ class OpenWords:
     sources: Sources
     shape: tuple[int, ...]  # (B,) for documents, (B, L) for token positions
     dictionary_size: int
+    routes: Routes | None = None  # of words with senses, over all positions of the batch
 
     def __len__(self) -> int:
         return int(self.row.numel())
@@ -133,8 +142,9 @@ def one_source_each(
     *,
     shape: tuple[int, ...],
     dictionary_size: int,
+    routes: Routes | None = None,
 ) -> OpenWords:
     """Open words whose whole value comes from one position: max pooling and token positions."""
     pair = torch.arange(row.numel(), device=row.device)
     sources = Sources(pair=pair, position=position, value=value, logit=logit)
-    return OpenWords(row, word, value, sources, shape, dictionary_size)
+    return OpenWords(row, word, value, sources, shape, dictionary_size, routes)

@@ -54,7 +54,7 @@ def pool_attention(tokens: OpenWords, weight: Tensor) -> OpenWords:
     )
     size = tokens.dictionary_size
     row = torch.div(keys, size, rounding_mode="floor")
-    return OpenWords(row, keys % size, value, sources, tokens.shape[:1], size)
+    return OpenWords(row, keys % size, value, sources, tokens.shape[:1], size, tokens.routes)
 
 
 def pool_max(tokens: OpenWords) -> OpenWords:
@@ -69,6 +69,7 @@ def pool_max(tokens: OpenWords) -> OpenWords:
         position=tokens.row[best] % tokens.shape[1],
         shape=tokens.shape[:1],
         dictionary_size=tokens.dictionary_size,
+        routes=tokens.routes,
     )
 
 

@@ -16,8 +16,12 @@ from lexical_sae.model.lexical_layer import LexicalLayer
 
 def plain_positions(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
     """s [B, L, V]: gated lexical logits of every position, 0 where mask [B, L] is false."""
-    z = h @ layer.weight.T + layer.bias  # [B, L, V]
-    s = plain_gate(layer, z) * layer.keep
+    z = plain_lexical_logits(layer, h)
+    s = plain_gate(layer, z)
+    if layer.senses is not None:
+        chosen, soft = plain_routes(layer, h)
+        s = s * chosen + (s.detach() * (soft - soft.detach()) if layer.training else 0.0)
+    s = s * layer.keep
     s = s.masked_fill(~mask[..., None], 0.0)
     if layer.topk > 0 and not layer.training:
         kth = s.topk(min(layer.topk, s.shape[-1]), dim=-1).values[..., -1:]
@@ -39,10 +43,43 @@ def plain_documents(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
 def plain_documents_pooled_first(layer: LexicalLayer, h: Tensor, mask: Tensor) -> Tensor:
     """The same for max pooling, since the gate is monotone; and the one that says which position's
     logit a threshold's window sees."""
-    z = h @ layer.weight.T + layer.bias  # [B, L, V]
+    z = plain_lexical_logits(layer, h)
     lowest = torch.finfo(z.dtype).min
-    pooled = z.masked_fill(~mask[..., None], lowest).max(1).values  # [B, V]
-    return plain_gate(layer, pooled) * layer.keep
+    if layer.senses is None:
+        pooled = z.masked_fill(~mask[..., None], lowest).max(1).values  # [B, V]
+        return plain_gate(layer, pooled) * layer.keep
+    chosen, soft = plain_routes(layer, h)
+    pooled, position = z.masked_fill(~(mask[..., None] & chosen), lowest).max(1)
+    s = plain_gate(layer, pooled)
+    if layer.training:
+        value = plain_gate(layer, z).detach().masked_fill(~mask[..., None], 0.0)
+        nearest = (soft * value).argmax(1)  # [B, V]: where each sense was nearest to being chosen
+        in_reach = pooled > nonnegative_threshold(layer.threshold) - layer.default_reach()
+        at = torch.where(in_reach, position, nearest)[:, None]
+        share = soft.gather(1, at)[:, 0]
+        s = s + value.gather(1, at)[:, 0] * (share - share.detach())
+    return s * layer.keep
+
+
+def plain_lexical_logits(layer: LexicalLayer, h: Tensor) -> Tensor:
+    """z [B, L, V]; the senses of a word have the same."""
+    z = h @ layer.weight.T + layer.bias
+    if layer.senses is None:
+        return z
+    return z[..., layer.word_of(torch.arange(layer.keep.numel()))]
+
+
+def plain_routes(layer: LexicalLayer, h: Tensor) -> tuple[Tensor, Tensor]:
+    """[B, L, V] each: whether a coordinate gets its word's logit, and the softmax behind that.
+    A word without senses always does."""
+    senses = layer.senses
+    assert senses is not None
+    scores = (h @ senses.weight.T + senses.bias).unflatten(-1, (-1, senses.senses))  # [B, L, K, M]
+    at = senses.coordinates().flatten()
+    chosen = torch.ones(*h.shape[:2], layer.keep.numel(), dtype=torch.bool)
+    chosen[..., at] = (scores.argmax(-1, keepdim=True) == torch.arange(senses.senses)).flatten(-2)
+    soft = torch.ones(chosen.shape, dtype=h.dtype)
+    return chosen, soft.index_copy(-1, at, scores.softmax(-1).flatten(-2))
 
 
 def plain_gate(layer: LexicalLayer, z: Tensor) -> Tensor:

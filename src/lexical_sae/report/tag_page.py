@@ -55,7 +55,7 @@ def _pieces(explanation: TagExplanation) -> Iterator[dict[str, Any]]:
 
 def _token(token: TokenExplanation) -> dict[str, Any]:
     """A word in one row: its tag and the strongest of its open words."""
-    strongest = [f"{word.word} {signed(word.contribution)}" for word in token.vocabulary[:WORDS]]
+    strongest = [f"{word.shown} {signed(word.contribution)}" for word in token.vocabulary[:WORDS]]
     more = len(token.vocabulary) - len(strongest)
     if more:
         strongest.append(f"{more} smaller ones")

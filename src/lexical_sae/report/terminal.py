@@ -81,7 +81,7 @@ def words_table(
 
     for word in vocabulary[:top]:
         style = FOR if word.contribution > 0 else AGAINST
-        add(word.contribution, Text(word.word), style, note(word) if note else "")
+        add(word.contribution, Text(word.shown), style, note(word) if note else "")
     others = vocabulary[top:]
     if others:
         name = "1 other word" if len(others) == 1 else f"{len(others)} other words"

@@ -16,6 +16,9 @@ class Contributing(Protocol):
     def word(self) -> str: ...
 
     @property
+    def shown(self) -> str: ...
+
+    @property
     def contribution(self) -> float: ...
 
 
@@ -27,7 +30,7 @@ def word_rows(
     widest = max((abs(word.contribution) for word in shown), default=1.0)
     rows = [
         {
-            "word": word.word,
+            "word": word.shown,
             "score": signed(word.contribution),
             "side": side(word.contribution),
             **_bar(word.contribution / widest),

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from lexical_sae.studies.long_context_config import LongContextConfig
 from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.studies.wic_config import WicConfig
 from lexical_sae.text.yaml_text import read_yaml
 from lexical_sae.training.assignments import laid_over, read_assignments
 from lexical_sae.training.expectations import nearest_key
@@ -16,6 +17,7 @@ from lexical_sae.training.expectations import nearest_key
 STUDIES: dict[str, type[BaseModel]] = {
     "long_context": LongContextConfig,
     "surgery": SurgeryConfig,
+    "wic": WicConfig,
 }
 QUICK = "quick"  # the part of a file that makes a small study of it
 

@@ -81,12 +81,18 @@ def _states(model: LexicalSAE, texts: Sequence[str]) -> Iterator[tuple[Tensor, T
 
 def _draw_rows(model: LexicalSAE, cut: Tensor, draw: torch.Generator) -> None:
     lexical, head = model.lexical, model.head
-    tables = [lexical.weight, lexical.bias, lexical.threshold]
+    # a sense that is left needs the row and the choice that it shares with those cut
+    words = (~lexical.word_keep()).nonzero()[:, 0].to(cut)
+    tables = [(lexical.weight, words), (lexical.bias, words), (lexical.threshold, cut)]
+    if lexical.senses is not None:
+        gone = (~lexical.keep[lexical.senses.coordinates()]).all(1).nonzero()  # [K', 1]
+        rows = gone * lexical.senses.senses + torch.arange(lexical.senses.senses)
+        tables += [(lexical.senses.weight, rows.flatten()), (lexical.senses.bias, rows.flatten())]
     if not isinstance(head, BcosHead):  # there a row is part of the length of every unit's vector
-        tables.append(head.word_table())
-    for table in tables:
-        shape = (len(cut), *table.shape[1:])
-        table[cut] = 10 * torch.randn(shape, generator=draw, dtype=table.dtype)
+        tables.append((head.word_table(), cut))
+    for table, which in tables:
+        shape = (len(which), *table.shape[1:])
+        table[which] = 10 * torch.randn(shape, generator=draw, dtype=table.dtype)
 
 
 def _logits(model: LexicalSAE, h: Tensor, mask: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexical_sae.model.dictionary import Dictionary, surface_of
+from lexical_sae.model.dictionary import Dictionary, dictionary_of, surface_of
 from lexical_sae.surgery.selection import WordSelection, chosen, find_words
 from lexical_sae.text.write_rows import replacing
 
@@ -123,8 +123,8 @@ def _dictionary(folder: Path, token_ids: list[int]) -> Dictionary:
         raise ValueError(f"{file} is missing or damaged; restore the original file.") from None
     decode = tokenizer.decoder.decode if tokenizer.decoder is not None else " ".join
     tokens = [tokenizer.id_to_token(index) for index in token_ids]
-    words = tuple("" if token is None else surface_of(decode, token) for token in tokens)
-    return Dictionary(tuple(token_ids), words)
+    words = ["" if token is None else surface_of(decode, token) for token in tokens]
+    return dictionary_of(token_ids, words)
 
 
 def history(run: Path) -> list[dict[str, Any]]:

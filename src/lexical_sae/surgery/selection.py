@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lexical_sae.model.dictionary import Dictionary
+from lexical_sae.model.dictionary import Dictionary, with_subscript
 
 MARKS = "Ġ▁Ċ "  # how tokenizers write a space before a word
 NEAREST = 3
@@ -67,25 +67,31 @@ def find_words(
     """The coordinates of words and of regular expressions (searched for in each word, case aside).
 
     Words bring their other forms along, by their lemma; with `exact` only those that differ in
-    case. Needs the package simplemma unless `exact`.
+    case. A word with senses stands for all of them, "bank₂" or "bank#2" for one. Needs the package
+    simplemma unless `exact`.
     """
-    by_word: dict[str, list[int]] = {}
-    for v, word in enumerate(dictionary.words):
-        by_word.setdefault(word.casefold(), []).append(v)
+    by_word = dictionary.casefolded
+    one_sense = {dictionary.words[v].casefold() for v in dictionary.senses}
     found: dict[str, tuple[int, ...]] = {}
     missing: dict[str, tuple[str, ...]] = {}
     for asked in dict.fromkeys(words):
         plain = bare(asked)
         if not plain:
             raise ValueError(f"{asked!r} is no word; expected letters.")
-        forms = {plain} if exact else {plain, *other_forms(plain, tuple(by_word), language)}
+        plain = with_subscript(plain) if with_subscript(plain) in one_sense else plain
+        forms = (
+            {plain}
+            if exact or plain in one_sense
+            else {plain, *other_forms(plain, tuple(by_word), language)}
+        )
         coordinates = sorted(v for form in forms for v in by_word.get(form, ()))
         if coordinates:
             found[asked] = tuple(coordinates)
         else:
             missing[asked] = tuple(difflib.get_close_matches(plain, by_word, n=NEAREST))
     for pattern in dict.fromkeys(patterns):
-        hits = tuple(v for v, w in enumerate(dictionary.words) if compiled(pattern).search(w))
+        names = enumerate(dictionary.plain_words)
+        hits = tuple(v for v, name in names if compiled(pattern).search(name))
         if hits:
             found[f"/{pattern}/"] = hits
         else:

@@ -54,6 +54,8 @@ def _unwrap(annotation: Any, metadata: list[Any]) -> tuple[Any, dict[str, float]
 def _kind(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(get_args(kind))}"
+    if get_origin(kind) is list:
+        return "a list of texts"
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return f"a mapping with any of {', '.join(kind.model_fields)}"
     names: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}

@@ -35,6 +35,7 @@ from lexical_sae.training.measure import measure
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.reference import Reference, collect_reference
+from lexical_sae.training.sense_words import with_labels, with_senses
 from lexical_sae.training.settings import Settings
 from lexical_sae.training.trainer import LexicalTrainer
 from lexical_sae.training.try_rates import try_rates
@@ -85,7 +86,7 @@ def build_model(
     settings = config.settings
     if config.dense_twin:
         return DenseTwin.from_backbone(config.backbone, labels, task, seed=settings.seed)
-    return LexicalSAE.from_backbone(
+    model = LexicalSAE.from_backbone(
         config.backbone,
         labels,
         task,
@@ -95,6 +96,7 @@ def build_model(
         adaptation_seed=0,
         **settings.model.model_dump(),
     )
+    return with_senses(model, settings, texts)
 
 
 def fit(
@@ -190,6 +192,7 @@ def fit(
                     residual=not config.dense_twin,
                 )
     model.eval()
+    with_labels(model, settings, plain_texts(train))
     return Fitted(
         model=model,
         steps=trainer.state.global_step,
@@ -224,7 +227,7 @@ def plain_texts(data: TextDataset) -> list[str]:
 
 def without_terms(settings: Settings) -> Settings:
     """The same budget and optimiser on the task loss alone, for the dense twin."""
-    off: dict[str, Any] = dict.fromkeys((*TERMS, "guide"))
+    off: dict[str, Any] = dict.fromkeys((*TERMS, "guide", "senses"))
     return settings.model_copy(update={**off, "weighting": "sum", "target_accuracy": None})
 
 

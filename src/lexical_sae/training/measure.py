@@ -12,6 +12,7 @@ from torch import Tensor
 from lexical_sae.attribution.circuits import circuit_mask
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.attribution.verify import verify_sum
+from lexical_sae.model.lexical_layer import by_word
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.state import CircuitState
@@ -92,7 +93,8 @@ def measure(
                 centroids = _add_attributions(centroids, state, attribution)
                 if reference is not None:
                     known = index < (len(texts) if reference_rows is None else reference_rows)
-                    inside = reference.contains(counted.place, open_words)
+                    plain = by_word(model.lexical, open_words)
+                    inside = reference.contains(counted.place, plain)
                     add("overlap_rows", known)
                     add("reference_overlap", overlap(attribution, inside, open_words)[known])
             if residual:

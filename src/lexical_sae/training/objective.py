@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.model.gate import nonnegative_threshold
-from lexical_sae.model.lexical_layer import LexicalLayer
+from lexical_sae.model.lexical_layer import LexicalLayer, by_word
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
 from lexical_sae.training.combinations import terms_on
@@ -21,6 +21,7 @@ from lexical_sae.training.distributed import mean_over_processes, share_of_rows
 from lexical_sae.training.geco import GECOController
 from lexical_sae.training.guide import DenseGuide
 from lexical_sae.training.losses.anchor import anchor
+from lexical_sae.training.losses.balance import SenseLoads
 from lexical_sae.training.losses.centroids import ClassCentroids
 from lexical_sae.training.losses.completeness import completeness
 from lexical_sae.training.losses.content import content
@@ -64,7 +65,7 @@ class Objective(nn.Module):
         self.guide = guide
         # in a tuple: the model's parameters are not the objective's
         self._lexical: tuple[LexicalLayer, ...] = () if lexical is None else (lexical,)
-        words = 0 if lexical is None else lexical.weight.shape[0]
+        words = 0 if lexical is None else lexical.keep.numel()
         self.terms = terms_on(settings)
         if self.terms and lexical is None:
             raise ValueError(
@@ -88,6 +89,8 @@ class Objective(nn.Module):
         self.weights = (
             UncertaintyWeights(self.terms) if settings.weighting == "uncertainty" else None
         )
+        senses = None if lexical is None else lexical.senses
+        self.loads = None if senses is None else SenseLoads(len(senses.words), senses.senses)
         self.recent_ce: float | None = None  # running mean over training batches
         self._seen: list[dict[str, float]] = []
 
@@ -121,6 +124,11 @@ class Objective(nn.Module):
             own, gap = self.guide(batch.dense_states, state.logits, batch.labels)
             seen |= {"guide": share * own.detach(), "distillation": share * gap.detach()}
             total = total + share * (self.guide.strength * own + self.guide.distillation * gap)
+        if self.loads is not None and self.settings.senses is not None:
+            assert state.open_words.routes is not None
+            balance = self.loads(state.open_words.routes)
+            seen["balance"] = balance.detach()
+            total = total + self.settings.senses.balance * balance
         seen["loss"] = total.detach()
         means = mean_over_processes(torch.stack(list(seen.values())).double()).tolist()
         self._seen.append(dict(zip(seen, means, strict=True)))
@@ -181,7 +189,8 @@ class Objective(nn.Module):
             )
         if settings.anchor is not None:
             assert self.reference is not None
-            inside = self.reference.words.contains(batch.place, open_words)
+            plain = by_word(self._lexical[0], open_words)
+            inside = self.reference.words.contains(batch.place, plain)
             known = self.reference.knows(batch.index)
             values["anchor"] = anchor(attribution, inside, open_words, known)
         if settings.content is not None:

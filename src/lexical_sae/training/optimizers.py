@@ -28,6 +28,8 @@ def part_of(name: str) -> str:
         return "gate"
     if path[0] == "head" or path == ["lexical", "attention"]:
         return "head"  # both start from nothing, unlike the rest
+    if path[:2] == ["lexical", "senses"]:
+        return "backbone"  # its map must follow the states that it reads
     if path[0] in ("lexical", "transform"):
         return "dictionary"
     if path[0] == "backbone":

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lexical_sae.model.lexical_layer import by_word
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.open_words import OpenWords
@@ -60,6 +61,6 @@ def collect_reference(
             inputs = collate([texts[i] for i in order[start : start + BATCH]])
             inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
             state, batch = decide(model, inputs)
-            builder.add(batch.place, state.open_words)
+            builder.add(batch.place, by_word(model.lexical, state.open_words))
             batches.append(OpenBatch(batch.labels, state.open_words))
     return Reference(builder.build(), stride, tuple(batches))

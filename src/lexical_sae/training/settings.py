@@ -76,6 +76,17 @@ class Guide(Part):
     distillation: Annotated[float, Field(ge=0, le=100)] = 1.0
 
 
+class Senses(Part):
+    """Several senses for the words given, or for those whose contexts fall apart most; `balance`
+    is the weight of the term that keeps all of them in use."""
+
+    words: list[str] | None = None
+    count: Annotated[int, Field(ge=2, le=9)] = 2
+    most_words: Annotated[int, Field(ge=1, le=1000)] = 16
+    texts: Annotated[int, Field(ge=1, le=1_000_000)] = 4096
+    balance: Weight = 0.1
+
+
 class ModelOptions(Part):
     """Options of `LexicalSAEConfig` that belong to a recipe."""
 
@@ -109,6 +120,7 @@ class Settings(Part):
     anchor: Anchor | None = None
     content: Content | None = None
     guide: Guide | None = None
+    senses: Senses | None = None
     circuit_positions: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     weighting: Literal["sum", "uncertainty"] = "sum"
     constraint: bool = True

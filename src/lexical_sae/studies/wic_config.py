@@ -1,0 +1,22 @@
+"""What a word-in-context study looks at."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from lexical_sae.studies.strict import Strict
+from lexical_sae.training.config import DEFAULT_BACKBONE
+
+
+class WicConfig(Strict):
+    study: Literal["wic"] = "wic"
+    pairs: str = "wic"  # dataset with the columns of WiC
+    backbone: str = DEFAULT_BACKBONE
+    contexts: dict[str, int]  # dataset → training texts in which contexts are looked for
+    senses: Annotated[int, Field(ge=2, le=9)] = 2
+    fewest: Annotated[int, Field(ge=4)] = 10  # contexts of a word that gets senses
+    train: dict[str, Any] | None = None  # a run, trained with and without senses
+    seeds: list[int] = [0]  # noqa: RUF012  (pydantic copies it)
+    seed: int = 0
