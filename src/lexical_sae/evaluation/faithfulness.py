@@ -47,6 +47,18 @@ def head_game(problem: RowProblem) -> Game:
     return play
 
 
+def head_keeps(problem: RowProblem) -> Callable[[Masks], NDArray[np.bool_]]:
+    """Whether the decided label still wins, as a function of the open words that stay."""
+
+    def keeps(masks: Masks) -> NDArray[np.bool_]:
+        won: NDArray[np.bool_] = (
+            problem.logits(masks.astype(np.float64)).argmax(1) == problem.winner
+        )
+        return won
+
+    return keeps
+
+
 def contributions(problem: RowProblem, against: int | None = None) -> Floats:
     """[n]: what each open word gives the decided label, or gives it more than another label."""
     ones = np.ones(problem.words)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+from lexical_sae.studies.cells import Cell
+from lexical_sae.studies.strict import Strict
+from lexical_sae.training.config import resolve_config
 
 
 class Biased(Strict):
@@ -72,3 +72,10 @@ class SurgeryConfig(Strict):
         terms = None if self.biased is None else self.biased.terms
         found = self.concept or terms or "identity"
         return [found] if isinstance(found, str) else found
+
+
+def surgery_cells(config: SurgeryConfig) -> list[Cell]:
+    """The one run that a surgery study trains."""
+    settings = resolve_config(config.train, where="train")
+    arm = settings.recipe
+    return [Cell(settings.dataset, settings.backbone, arm, settings.settings.seed, config.train)]

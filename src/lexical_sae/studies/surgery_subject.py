@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from rich.console import Console
 from torch import Tensor
 
 from lexical_sae.evaluation.reading import Reading, read_texts, spread
-from lexical_sae.evaluation.suite import data_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
+from lexical_sae.studies.run_folder import trained_run
 from lexical_sae.studies.surgery_config import SurgeryConfig
 from lexical_sae.studies.surgery_data import StudyData, load_study_data
 from lexical_sae.surgery.comparison import Gaps
@@ -22,10 +21,7 @@ from lexical_sae.surgery.gap import direction_of
 from lexical_sae.surgery.groups import groups_of_terms
 from lexical_sae.surgery.rates import Bools
 from lexical_sae.text.dataset import TextDataset
-from lexical_sae.training.checkpoints import last_checkpoint
-from lexical_sae.training.config import dump_config, resolve_config
-from lexical_sae.training.environment import write_json
-from lexical_sae.training.run import train_run
+from lexical_sae.training.config import resolve_config
 
 TRAIN_ROWS = 4000  # of the task, that erasers and probes are fitted on
 
@@ -54,25 +50,7 @@ class SurgerySubject:
 
     def _trained(self) -> LexicalSAE:
         folder = self.folder / "run"
-        same, rows = folder / "config.yaml", folder / "trained_on.json"
-        trained_on = {"rows": data_hash(self.data.task.train)}
-        if same.is_file():
-            if same.read_text(encoding="utf-8") != dump_config(self.run_config):
-                raise ValueError(f"{folder} holds a run with other settings; change --output.")
-            if not rows.is_file() or json.loads(rows.read_text()) != trained_on:
-                raise ValueError(f"{folder} holds a run on other texts; change --output.")
-        if (folder / "metrics.json").is_file():
-            self.console.print(f"{folder} is trained already", style="dim")
-        else:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_json(rows, trained_on)
-            resume = last_checkpoint(folder / "checkpoints") is not None
-            found = train_run(
-                self.run_config, folder, console=self.console, resume=resume, data=self.data.task
-            )
-            if "stopped" in found:
-                self.console.print("stopped; the same command goes on")
-                raise SystemExit(130)
+        trained_run(self.run_config, folder, self.data.task, self.console)
         return LexicalSAE.from_pretrained(folder / "model")
 
     def _read(self, data: TextDataset, what: str) -> Reading:
