@@ -8,7 +8,7 @@ import pytest
 
 from lexical_sae.training.config import load_config
 
-FILES = sorted((Path(__file__).parents[1] / "experiments" / "ner").glob("conll2003*.yaml"))
+FILES = sorted((Path(__file__).parents[1] / "experiments" / "ner").rglob("*.yaml"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)

@@ -22,7 +22,7 @@ def test_faithfulness_of_explainers(files: StudyFiles, tmp_path: Path) -> None:
     found = json.loads((tmp_path / "results.json").read_text())
     tables = {table["title"]: table for table in found["parts"]["Explainers"]["tables"]}
     for place in (AT_OPEN_WORDS, AT_INPUT, OF_TWIN):
-        names = {row[2].split(" (")[0] for row in tables[place]["rows"]}
+        names = {row[2].split(" (the same")[0] for row in tables[place]["rows"]}
         assert {"LIME", "SHAP", "random"} <= names
         removed = tables[f"{place}, without their top 5 words"]
         assert removed["columns"][4] == "decisions flipped, %"

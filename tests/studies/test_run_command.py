@@ -37,6 +37,13 @@ def test_every_kind_has_a_file_with_a_quick_form() -> None:
     assert kinds == set(STUDIES)
 
 
+def test_make_runs_the_quick_form_of_every_kind() -> None:
+    text = (EXPERIMENTS.parent / "Makefile").read_text()
+    names = text.split("STUDIES := ")[1].split("\n\n")[0].replace("\\", " ").split()
+    kinds = [load_study(EXPERIMENTS / f"{name}.yaml", quick=True).study for name in names]  # type: ignore[attr-defined]
+    assert kinds == list(STUDIES)
+
+
 def test_the_quick_part_is_laid_over_the_rest(files: StudyFiles) -> None:
     file = files.write("ablation", seeds=3, quick={"seeds": 1, "train": {"epochs": 0.5}})
     full, quick = load_study(file), load_study(file, quick=True)
