@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
+from lexical_sae.studies import setfit_baseline, sota_comparison
 from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
 from lexical_sae.studies.setfit_baseline import missing_setfit
 from tests.command_line import run
@@ -46,6 +47,22 @@ def test_systems(files: StudyFiles, tmp_path: Path) -> None:
     for name in ("ours, contributions", "linear on TF-IDF", "dense twin, LIME"):
         for column in ("NAOPC", "comprehensiveness", "seconds to train", "ms to explain"):
             assert rows[name][column] is not None, (name, column)
+
+
+def test_trouble_in_setfit_is_told_and_fails_nothing(
+    files: StudyFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("no such backend")
+
+    monkeypatch.setattr(setfit_baseline, "missing_setfit", lambda: "")
+    monkeypatch.setattr(setfit_baseline, "setfit_baseline", broken)
+    monkeypatch.setattr(sota_comparison, "STEPS", ("task",))
+    file = files.write("sota_comparison", peer_texts=1, held_out_rows=12)
+    shown, _ = run("run", file, "--output", tmp_path)
+    assert "SetFit failed" in shown
+    assert "RuntimeError: no such backend" in shown
+    assert "linear on TF-IDF" in shown
 
 
 def test_a_failed_twin_fails_the_comparison_with_a_sentence(

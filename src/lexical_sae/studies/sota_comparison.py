@@ -52,6 +52,11 @@ def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, An
     tables = [systems_table(pair, folder) for pair in _pairs(outcomes)]
     lines = [line for table in tables for line in system_lines(table)]
     lines += [left_out] if left_out else []
+    lines += [
+        f"SetFit failed ({one.cell.title}): {one.found['setfit_failed']}."
+        for one in outcomes
+        if "setfit_failed" in one.found
+    ]
     notes = (
         "Faithfulness at the words of the input: features of a text are masked in the order of the "
         "explanation, and NAOPC is put between the worst and the best order tried on the same "
@@ -80,6 +85,7 @@ def _of_ours(trained: TrainedCell, config: SotaConfig, folder: Path) -> dict[str
     from lexical_sae.model.dense_twin import DenseTwin
     from lexical_sae.studies.cell_evaluation import evaluate_cell, subject_of, twin_folder
     from lexical_sae.studies.cell_measures import basic_measures
+    from lexical_sae.studies.grid import reason
     from lexical_sae.studies.linear_baseline import linear_baseline
     from lexical_sae.studies.setfit_baseline import missing_setfit, setfit_baseline
 
@@ -101,7 +107,10 @@ def _of_ours(trained: TrainedCell, config: SotaConfig, folder: Path) -> dict[str
     found["linear"] = linear_baseline(trained.train, test, some, trained.cell.seed)
     if config.setfit and not missing_setfit():
         trained.console.print("SetFit", style="dim")
-        found["setfit"] = setfit_baseline(trained.config, trained.train, test)
+        try:
+            found["setfit"] = setfit_baseline(trained.config, trained.train, test)
+        except Exception as error:  # another package's trouble is no failure of our run
+            found["setfit_failed"] = reason(error)
     return found
 
 
