@@ -175,3 +175,22 @@ def test_without_limits_the_orders_tried_are_the_limits() -> None:
     assert contest.naopc["sorted"] == [1.0]  # and its reverse is the worst of those tried
     assert 0.0 < contest.naopc["mixed"][0] < 1.0
     assert masked_alone(lambda masks: masks @ weights, 3) == pytest.approx(weights)
+
+
+def test_without_the_top_words_decisions_flip_as_the_head_says() -> None:
+    """Five of ten words vote for the label, which needs three of them."""
+    contest = Contest("good")
+    for _ in range(4):
+        weights = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+        contest.add(
+            lambda masks, w=weights: masks @ w / 5,
+            None,
+            {"good": lambda w=weights: w, "bad": lambda w=weights: -w},
+            lambda masks, w=weights: masks @ w > 2.5,
+        )
+    table = contest.removability("Explainers")
+    assert table.title == "Explainers, without their top 5 words"
+    rows = {row[0]: row for row in table.rows}
+    assert rows["good"][1:6] == (4, 100.0, 100.0, 100.0, 1.0)
+    assert rows["bad"][1:6] == (4, 0.0, 0.0, 0.0, 0.0)
+    assert [row[0] for row in table.rows] == ["good", "bad"]

@@ -119,7 +119,7 @@ def test_pointing() -> None:
 
 
 def test_quick_and_the_experiment(folder: Path) -> None:
-    file = Path("experiments") / "long_context.yaml"
+    file = Path("experiments") / "long-context.yaml"
     whole, small = load_study(file), load_study(file, quick=True)
     assert isinstance(whole, LongContextConfig)
     assert isinstance(small, LongContextConfig)

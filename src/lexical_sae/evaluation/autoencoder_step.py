@@ -15,6 +15,7 @@ from lexical_sae.evaluation.sparse_autoencoder import (
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
 
+TITLE = "Features put in afterwards, and built in"
 LATENTS = 4  # times the width of the state
 KINDS: dict[str, Kind] = {"TopK": "topk", "JumpReLU": "jumprelu"}
 
@@ -44,16 +45,19 @@ def measure_autoencoders(subject: Subject) -> Finding:
             (
                 *(f"{name} on the twin", found.open_features, 100 * found.unexplained),
                 *(100 * found.dead, found.loss - found.loss_before, 100 * found.agreement),
+                100 * found.accuracy,
             )
         )
-    rows.append(("this model's open words", float(counts.mean()), 0.0, None, 0.0, 100.0))
+    right = float((reading.state.predicted == labels).double().mean())
+    own = ("this model's open words", float(counts.mean()), 0.0, None, 0.0, 100.0, 100 * right)
+    rows.append(own)
     loss = compute_downstream_loss(reading.state.logits, twin.head(test), labels)
     columns = (
         *("features", "open per text", "not restored, %", "never open, %"),
-        *("cross-entropy added", "decisions kept, %"),
+        *("cross-entropy added", "decisions kept, %", "accuracy, %"),
     )
     return Finding(
         metrics={"downstream_loss": Estimate(loss)},
-        tables=(FindingTable("Features put in afterwards, and built in", columns, tuple(rows)),),
+        tables=(FindingTable(TITLE, columns, tuple(rows)),),
         notes=(f"fitted to {len(train):,} texts of the training split",),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lexical_sae.evaluation.bootstrap import mean_estimate, paired_p_value
 from lexical_sae.evaluation.perturbation import (
@@ -14,6 +15,7 @@ from lexical_sae.evaluation.perturbation import (
     Floats,
     Game,
     Limits,
+    Masks,
     Removal,
     falling,
     limits_tried,
@@ -21,7 +23,10 @@ from lexical_sae.evaluation.perturbation import (
 )
 from lexical_sae.report.finding import Cell, FindingTable
 
+Bools = NDArray[np.bool_]
 Scorer = Callable[[], Floats]
+Keeps = Callable[[Masks], Bools]  # masks [m, n] to whether the label is still decided [m]
+TOP = 5  # words that are removed at once
 SAME = 1e-9  # scores of two explainers that are one
 
 
@@ -39,11 +44,20 @@ class Contest:
     comprehensiveness: dict[str, list[float | None]] = field(default_factory=dict)
     sufficiency: dict[str, list[float | None]] = field(default_factory=dict)
     seconds: dict[str, list[float | None]] = field(default_factory=dict)
+    lost: dict[str, list[float | None]] = field(default_factory=dict)  # without the top words
+    flipped: dict[str, list[float | None]] = field(default_factory=dict)
     apart: dict[str, float] = field(default_factory=dict)  # largest difference from `same_as`
     texts: int = 0
 
-    def add(self, game: Game, limits: Limits | None, scorers: Mapping[str, Scorer]) -> None:
-        """One decision; a scorer that is left out of `scorers` sits this text out.
+    def add(
+        self,
+        game: Game,
+        limits: Limits | None,
+        scorers: Mapping[str, Scorer],
+        keeps: Keeps | None = None,
+    ) -> None:
+        """One decision; a scorer that is left out of `scorers` sits this text out. With `keeps`
+        it is also seen whether another label wins without the top words.
 
         Without limits NAOPC is measured between the worst and the best order tried: those of all
         scorers and their reverses, which cost nothing more.
@@ -65,6 +79,12 @@ class Contest:
             self._put(self.comprehensiveness, name, float(np.mean(bins)))
             bins = [curve.sufficiency(fraction) for fraction in FRACTIONS]
             self._put(self.sufficiency, name, float(np.mean(bins)))
+            top = min(TOP, curve.n)
+            self._put(self.lost, name, float(curve.without[0] - curve.without[top]))
+            if keeps is not None:
+                left = np.ones((1, curve.n), dtype=np.bool_)
+                left[0, falling(found[name])[:top]] = False
+                self._put(self.flipped, name, float(not keeps(left)[0]))
         self.texts += 1
 
     @property
@@ -114,6 +134,25 @@ class Contest:
         )
         return FindingTable(title, columns, tuple(rows))
 
+    def removability(self, of: str) -> FindingTable:
+        """What is left of the decision without each explainer's top words."""
+        rows: list[tuple[Cell, ...]] = []
+        for name, flips in self.flipped.items():
+            share = mean_estimate(_known(flips))
+            rows.append(
+                (
+                    *(name, len(_known(flips)), _hundred(share.value), _hundred(share.low)),
+                    *(_hundred(share.high), _mean(self.lost[name])),
+                    1000 * (_mean(self.seconds[name]) or 0.0),
+                )
+            )
+        rows.sort(key=lambda row: -(row[2] if isinstance(row[2], float) else -1.0))
+        columns = (
+            *("explainer", "texts", "decisions flipped, %", "from", "to"),
+            *("probability lost", "ms per text"),
+        )
+        return FindingTable(removability_title(of), columns, tuple(rows))
+
     def ahead(self) -> dict[str, float]:
         """Explainers whose mean NAOPC is above that of the first on the texts of both, with p."""
         found = {}
@@ -122,6 +161,14 @@ class Contest:
             if len(own) and own.mean() > reference.mean() + SAME:
                 found[name] = paired_p_value(own, reference)
         return found
+
+
+def removability_title(title: str) -> str:
+    return f"{title}, without their top {TOP} words"
+
+
+def _hundred(value: float | None) -> float | None:
+    return None if value is None else 100 * value
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

@@ -23,6 +23,7 @@ from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.text.alignment import sentence_windows
+from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.config import RunConfig
 from lexical_sae.training.fit import build_model, plain_texts
 from lexical_sae.training.run import load_data
@@ -71,9 +72,12 @@ def overlap(
     return Overlap(own, share_inside(size, inside, state.open_words))
 
 
-def untrained_model(config: RunConfig, trained: LexicalSAE) -> LexicalSAE:
-    """The model that a run started from, with the same dictionary."""
-    train = load_data(config).train
+def untrained_model(
+    config: RunConfig, trained: LexicalSAE, train: TextDataset | None = None
+) -> LexicalSAE:
+    """The model that a run started from, with the same dictionary; `train` are the rows that it
+    was trained on, if they are not those that its config names."""
+    train = load_data(config).train if train is None else train
     fresh: LexicalSAE = build_model(config, train.label_names, plain_texts(train), train.task)
     if dictionary_hash(fresh) != dictionary_hash(trained):
         raise NotPossible(

@@ -17,7 +17,7 @@ import numpy as np
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.attribution.words import position_contributions
 from lexical_sae.evaluation.compared import Contest, Scorer
-from lexical_sae.evaluation.faithfulness import head_game, problems_of, runner_up
+from lexical_sae.evaluation.faithfulness import head_game, head_keeps, problems_of, runner_up
 from lexical_sae.evaluation.input_game import MaskedText, masked_text, word_scores
 from lexical_sae.evaluation.input_peers import attention_scores, embedding_gradients
 from lexical_sae.evaluation.peers import (
@@ -35,6 +35,9 @@ from lexical_sae.model.mode import in_mode
 from lexical_sae.report.finding import Finding
 
 OURS = "contributions"
+AT_OPEN_WORDS = "Explainers at the open words of the same head"
+AT_INPUT = "Explainers of this model at the input"
+OF_TWIN = "Explainers of the dense twin at the input"
 AGAINST = "contributions against the runner-up"  # what decides, and so what a probability follows
 PACKAGES = {"captum Integrated Gradients": "captum", "LIME": "lime", "SHAP": "shap"}
 INPUT_SAMPLES = 150  # of LIME and SHAP at the input, where every sample is a pass of the model
@@ -80,10 +83,9 @@ def compare_at_open_words(subject: Subject) -> Finding:
                     "SHAP": partial(shap_scores, game, problem.words, seed=subject.seed),
                 }
             )
-        contest.add(game, subject.limits[place], scorers)
+        contest.add(game, subject.limits[place], scorers, head_keeps(problem))
         subject.advance(1)
-    title = "Explainers at the open words of the same head"
-    return _finding(contest, title, "; the slow explainers on fewer", WHY_AT_OPEN_WORDS)
+    return _finding(contest, AT_OPEN_WORDS, "; the slow explainers on fewer", WHY_AT_OPEN_WORDS)
 
 
 def compare_at_input(subject: Subject, model: Any, title: str) -> Finding:
@@ -102,7 +104,7 @@ def compare_at_input(subject: Subject, model: Any, title: str) -> Finding:
         scorers["attention"] = _by_word(text, attention_scores)
         scorers |= input_explainers(text, subject.seed)
         scorers["random"] = partial(random_scores, text.n, subject.seed + place)
-        contest.add(text, None, scorers)
+        contest.add(text, None, scorers, text.keeps)
         subject.advance(1)
     note = "; NAOPC between the worst and the best of the orders tried"
     return _finding(contest, title, note, WHY_AT_INPUT if lexical else "")
@@ -183,4 +185,5 @@ def _finding(contest: Contest, title: str, note: str, why: str) -> Finding:
         )
     elif contest.texts:
         notes.append(f"None is ahead of {contest.first} in mean NAOPC on the texts of both.")
-    return Finding(tables=(contest.table(title),), notes=(*notes, *missing_note()))
+    tables = (contest.table(title), contest.removability(title))
+    return Finding(tables=tables, notes=(*notes, *missing_note()))

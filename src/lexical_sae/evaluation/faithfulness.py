@@ -47,6 +47,18 @@ def head_game(problem: HeadProblem) -> Game:
     return play
 
 
+def head_keeps(problem: HeadProblem) -> Callable[[Masks], NDArray[np.bool_]]:
+    """Whether the decided label still wins, as a function of the open words that stay."""
+
+    def keeps(masks: Masks) -> NDArray[np.bool_]:
+        won: NDArray[np.bool_] = (
+            problem.logits(masks.astype(np.float64)).argmax(1) == problem.winner
+        )
+        return won
+
+    return keeps
+
+
 def runner_up(problem: HeadProblem) -> int | None:
     """The label that comes next; None if there is only one."""
     logits, rivals = problem.logits(np.ones(problem.words)), problem.rivals()

@@ -37,8 +37,16 @@ class MaskedText:
     def n(self) -> int:
         return len(self.words)
 
-    @torch.no_grad()
     def __call__(self, masks: Masks) -> Floats:
+        return np.asarray(self._logits(masks).double().softmax(-1)[:, self.label].numpy())
+
+    def keeps(self, masks: Masks) -> Masks:
+        """[m]: whether the label still wins."""
+        return np.asarray((self._logits(masks).argmax(-1) == self.label).numpy())
+
+    @torch.no_grad()
+    def _logits(self, masks: Masks) -> Tensor:
+        """[m, C] with only the words of each mask left."""
         kept = torch.from_numpy(self._token_masks(masks))  # [m, L]
         ids = torch.where(kept, self.ids, torch.full_like(self.ids, self.mask_id))
         found = []
@@ -46,9 +54,8 @@ class MaskedText:
             for start in range(0, len(ids), BATCH):
                 part = ids[start : start + BATCH]
                 attention = self.attention.expand(len(part), -1)
-                logits = self.model(part, attention, task="classification").logits
-                found.append(logits.double().softmax(-1)[:, self.label])
-        return np.asarray(torch.cat(found).numpy())
+                found.append(self.model(part, attention, task="classification").logits)
+        return torch.cat(found)
 
     def _token_masks(self, masks: Masks) -> Masks:
         kept = np.ones((len(masks), len(self.ids)), dtype=np.bool_)

@@ -112,6 +112,7 @@ class AutoencoderQuality:
     loss: float  # cross-entropy when the restored state replaces the real one
     loss_before: float
     agreement: float  # decisions that stay
+    accuracy: float  # with the restored state
 
 
 @torch.no_grad()
@@ -130,4 +131,5 @@ def autoencoder_quality(
         loss=float(F.cross_entropy(after, labels)),
         loss_before=float(F.cross_entropy(before, labels)),
         agreement=float((after.argmax(-1) == before.argmax(-1)).double().mean()),
+        accuracy=float((after.argmax(-1) == labels).double().mean()),
     )

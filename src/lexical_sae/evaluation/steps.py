@@ -15,7 +15,12 @@ from lexical_sae.evaluation.calibration import confidence_bins, expected_calibra
 from lexical_sae.evaluation.completeness import measure_completeness
 from lexical_sae.evaluation.dial import measure_dial
 from lexical_sae.evaluation.drift import measure_drift
-from lexical_sae.evaluation.explainers import compare_at_input, compare_at_open_words
+from lexical_sae.evaluation.explainers import (
+    AT_INPUT,
+    OF_TWIN,
+    compare_at_input,
+    compare_at_open_words,
+)
 from lexical_sae.evaluation.faithfulness import measure_faithfulness, problems_of
 from lexical_sae.evaluation.identity import measure_identity
 from lexical_sae.evaluation.layer_step import measure_layers
@@ -76,11 +81,11 @@ def faithfulness(subject: Subject) -> Finding:
 
 
 def explainers_at_input(subject: Subject) -> Finding:
-    own = compare_at_input(subject, subject.model, "Explainers of this model at the input")
+    own = compare_at_input(subject, subject.model, AT_INPUT)
     if subject.twin is None:
         note = "no dense twin was given (--against RUN), so its explainers are not compared"
         return replace(own, notes=(*own.notes, note))
-    other = compare_at_input(subject, subject.twin, "Explainers of the dense twin at the input")
+    other = compare_at_input(subject, subject.twin, OF_TWIN)
     said = (f"Of the dense twin: {note}" for note in other.notes)
     return replace(own, tables=(*own.tables, *other.tables), notes=(*own.notes, *said))
 

@@ -24,8 +24,24 @@ def nice_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
     return [step * i for i in range(first, last + 1)]
 
 
+# of the lines in a file of its own, which has no style sheet: colour and dashes
+COLOURS = (
+    *(("#0b6b3a", ""), ("#9c1c28", "6 3"), ("#5b6068", "2 3")),
+    *(("#1a1c1f", "9 4"), ("#86d0a3", ""), ("#ee9ba4", "")),
+)
+
+
 def line_chart(curve: Curve) -> str:
-    """The SVG of a curve, with a table of its points for those who cannot see it."""
+    """The SVG of a curve for a page, with its points for those who cannot see it."""
+    return _rendered(curve, "chart.html")
+
+
+def chart_file(curve: Curve) -> str:
+    """The SVG of a curve as a file that stands alone."""
+    return _rendered(curve, "chart_file.svg", colours=COLOURS)
+
+
+def _rendered(curve: Curve, template: str, **values: Any) -> str:
     points = [point for line in curve.lines.values() for point in line]
     if not points:
         return ""
@@ -51,7 +67,7 @@ def line_chart(curve: Curve) -> str:
         for i, (name, line) in enumerate(curve.lines.items())
     ]
     return render(
-        "chart.html",
+        template,
         curve=curve,
         lines=lines,
         x_ticks=[(across(x), f"{x:g}") for x in x_ticks],
@@ -60,4 +76,5 @@ def line_chart(curve: Curve) -> str:
             **{"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT},
             **{"top": TOP, "bottom": HEIGHT - BOTTOM, "middle": (LEFT + WIDTH - RIGHT) / 2},
         },
+        **values,
     )

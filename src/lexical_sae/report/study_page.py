@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lexical_sae.report.evaluation_page import record_article, step_article
-from lexical_sae.report.finding import Finding
+from lexical_sae.report.finding import Curve, Finding
+from lexical_sae.report.line_chart import chart_file
 from lexical_sae.report.page import page, render
 from lexical_sae.report.tables import latex, markdown
 from lexical_sae.text.write_rows import replacing
@@ -21,13 +24,15 @@ def write_study(
     parts: Mapping[tuple[str, str], tuple[Finding, float]],
     record: Mapping[str, Any],
     environment: Mapping[str, Any],
+    meanings: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """report.html, tables.md and tables.tex. `lines` are what a reader must know; `parts` are
-    findings with their seconds under (title, question)."""
+    """report.html, tables.md, tables.tex and every figure in figures/. `lines` are what a reader
+    must know; `parts` are findings with their seconds under (title, question); `meanings` are of
+    the metrics that they hold."""
     articles = [render("evaluation_summary.html", lines=list(lines))]
     for (name, question), (finding, seconds) in parts.items():
         step = {"title": name, "question": question, "seconds": seconds, **finding.to_dict()}
-        articles.append(step_article(step, {}))
+        articles.append(step_article(step, meanings or {}))
     articles.append(record_article(record, environment))
     tables = [table for finding, _ in parts.values() for table in finding.tables]
     texts = {
@@ -35,7 +40,23 @@ def write_study(
         folder / "tables.md": markdown(tables),
         folder / "tables.tex": latex(tables),
     }
+    curves = [curve for finding, _ in parts.values() for curve in finding.curves]
+    texts |= figures_of(curves, folder / "figures")
     for file, text in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(file) as scratch:
             scratch.write_text(text, encoding="utf-8")
     return list(texts)
+
+
+def figures_of(curves: Sequence[Curve], folder: Path) -> dict[Path, str]:
+    """Each curve that has points as an SVG file, named by its title."""
+    found: dict[Path, str] = {}
+    for curve in curves:
+        text = chart_file(curve)
+        if not text:
+            continue
+        plain = re.sub(r"[^a-z0-9]+", "-", curve.title.lower()).strip("-")[:60] or "figure"
+        names = (f"{plain}{'' if i == 1 else f'-{i}'}.svg" for i in itertools.count(1))
+        found[next(folder / name for name in names if folder / name not in found)] = text
+    return found

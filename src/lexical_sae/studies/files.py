@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from lexical_sae.studies.long_context_config import LongContextConfig
-from lexical_sae.studies.surgery_config import SurgeryConfig
-from lexical_sae.studies.wic_config import WicConfig
+from lexical_sae.studies.registry import STUDIES
+from lexical_sae.studies.strict import Strict
 from lexical_sae.text.yaml_text import read_yaml
 from lexical_sae.training.assignments import laid_over, read_assignments
-from lexical_sae.training.expectations import nearest_key
+from lexical_sae.training.expectations import nearest_key, part_of, shown
 
-STUDIES: dict[str, type[BaseModel]] = {
-    "long_context": LongContextConfig,
-    "surgery": SurgeryConfig,
-    "wic": WicConfig,
-}
 QUICK = "quick"  # the part of a file that makes a small study of it
+FOLDER = Path("experiments")
 
 
-def load_study(path: Path, assignments: Sequence[str] = (), *, quick: bool = False) -> BaseModel:
-    """The config of a study: the file, its `quick` part if wanted, then KEY=VALUE assignments."""
+def load_study(
+    path: Path,
+    assignments: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+) -> Strict:
+    """The config of a study: the file, its `quick` part if wanted, then what the command gives."""
+    found = read_study(path)
+    small = found.pop(QUICK, None)
+    if small is not None and not isinstance(small, Mapping):
+        raise ValueError(f"{path}: quick is {shown(small)}; expected settings that differ.")
+    if quick and small is None:
+        raise ValueError(f"{path} has no quick part; expected quick: with smaller settings.")
+    given = read_assignments(assignments)
+    if seeds is not None:
+        given["seeds"] = seeds
+    forms = [found] if small is None else [found, laid_over(found, small)]
+    configs = [_config(path, laid_over(form, given), seeds) for form in forms]
+    return configs[1 if quick else 0]  # both are checked: a file is right or wrong as a whole
+
+
+def read_study(path: Path) -> dict[str, Any]:
+    """What the file says, unchecked."""
     if not path.is_file():
         raise ValueError(f"{path} was not found; expected a YAML file with a study.")
     try:
@@ -32,18 +50,33 @@ def load_study(path: Path, assignments: Sequence[str] = (), *, quick: bool = Fal
         raise ValueError(f"{path} is not UTF-8 text; expected a YAML file.") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path} holds no mapping; expected study: and its settings.")
-    small = found.pop(QUICK, None)
-    if quick and not isinstance(small, dict):
-        raise ValueError(f"{path} has no quick part; expected quick: with smaller settings.")
-    found = laid_over(found, small) if quick else found
-    given = laid_over(found, read_assignments(assignments))
+    return found
+
+
+def study_files(folder: Path = FOLDER) -> dict[Path, str]:
+    """Every file below `folder` that names a study, with its kind."""
+    kinds = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        try:
+            kind = read_study(path).get("study")
+        except (ValueError, OSError):
+            continue
+        if isinstance(kind, str):
+            kinds[path] = kind
+    return kinds
+
+
+def _config(path: Path, given: Mapping[str, Any], seeds: int | None) -> Strict:
     kind = given.get("study")
     if not isinstance(kind, str) or kind not in STUDIES:
         raise ValueError(f"{path}: study is {kind!r}; {nearest_key(kind, STUDIES)}")
+    model = STUDIES[kind].config
+    if seeds is not None and "seeds" not in model.model_fields:
+        raise ValueError(f"--seeds is given, but a study of kind {kind} trains one run.")
     try:
-        return STUDIES[kind].model_validate(given)
+        return model.model_validate(given)
     except ValidationError as error:
-        raise ValueError(f"{path}: {_sentence(error, STUDIES[kind])}") from None
+        raise ValueError(f"{path}: {_sentence(error, model)}") from None
 
 
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
@@ -54,13 +87,11 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
         known = _keys_at(model, [str(part) for part in first["loc"][:-1]])
         return f"unknown key {place!r}; {nearest_key(first['loc'][-1], known)}"
     message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{place}: {message}." if place else message
+    return f"{place}: {message.rstrip('.')}." if place else message
 
 
 def _keys_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     """The keys that the mapping at `path` may have."""
-    from lexical_sae.training.expectations import part_of
-
     for key in path:
         inner = part_of(model.model_fields[key])
         if inner is None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from lexical_sae.studies.cells import Cell, run_cell
 from lexical_sae.studies.strict import Strict
 
 LENGTHS = (50, 100, 200, 400, 800, 1600, 4000)
@@ -28,3 +29,11 @@ class LongContextConfig(Strict):
         if not value or len(set(value)) < len(value):
             raise ValueError(f"found {value}; expected one or more numbers, each once")
         return sorted(value)
+
+
+def long_context_cells(config: LongContextConfig) -> list[Cell]:
+    """The two runs that the study trains."""
+    return [
+        run_cell(config.train, "train"),
+        run_cell({**config.train, "dense_twin": True}, "train", "dense twin"),
+    ]

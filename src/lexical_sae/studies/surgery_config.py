@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from lexical_sae.studies.cells import Cell, run_cell
 from lexical_sae.studies.strict import Strict
 
 
@@ -70,3 +71,8 @@ class SurgeryConfig(Strict):
         terms = None if self.biased is None else self.biased.terms
         found = self.concept or terms or "identity"
         return [found] if isinstance(found, str) else found
+
+
+def surgery_cells(config: SurgeryConfig) -> list[Cell]:
+    """The one run that a surgery study trains."""
+    return [run_cell(config.train, "train")]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from lexical_sae.studies.cells import Cell, run_cell
 from lexical_sae.studies.strict import Strict
 from lexical_sae.training.config import DEFAULT_BACKBONE
 
@@ -20,3 +21,14 @@ class WicConfig(Strict):
     train: dict[str, Any] | None = None  # a run, trained with and without senses
     seeds: list[int] = [0]  # noqa: RUF012  (pydantic copies it)
     seed: int = 0
+
+
+def wic_cells(config: WicConfig) -> list[Cell]:
+    """The runs with senses and without, if there are any."""
+    if config.train is None:
+        return []
+    return [
+        run_cell({**config.train, "seed": seed}, "train", arm)
+        for seed in config.seeds
+        for arm in ("without senses", "with senses")
+    ]

@@ -19,7 +19,7 @@ from lexical_sae.text.files import load_file, open_folder, open_path
 from lexical_sae.text.hub import HubRepo, hub_reading, open_hub
 from lexical_sae.text.readers import SUFFIXES
 from lexical_sae.text.source import Source, load_split, offered_splits
-from lexical_sae.text.wheels import fetch_known
+from lexical_sae.text.wheels import cached_known, fetch_known
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,8 +77,33 @@ def load_splits(
     **columns: Unpack[ReadArguments],
 ) -> dict[str, TextDataset]:
     """Every split that :func:`load_dataset` offers, by name, all from the same source."""
-    options = ReadOptions(**columns)
+    openers = _openers(str(name_or_path), ReadOptions(**columns))
+    return _load_all(str(name_or_path), openers, validation_fraction, seed)
 
+
+def splits_at_hand(
+    name_or_path: str | os.PathLike[str],
+    *,
+    validation_fraction: float = 0.1,
+    seed: int = 0,
+    **columns: Unpack[ReadArguments],
+) -> dict[str, TextDataset] | None:
+    """The same as :func:`load_splits` from what is on this machine; None if that is nothing."""
+    name = str(name_or_path)
+    openers = _openers(name, ReadOptions(**columns))
+    if name.startswith("hub:"):
+        return None
+    if name in CATALOG and name not in _local_names():
+        wheel = CATALOG[name].wheel
+        if wheel is None or cached_known(wheel.requirement) is None:
+            return None
+        openers = openers[-1:]  # the wheel is asked last
+    return _load_all(name, openers, validation_fraction, seed)
+
+
+def _load_all(
+    name: str, openers: list[Opener], validation_fraction: float, seed: int
+) -> dict[str, TextDataset]:
     def load_all(source: Source) -> dict[str, TextDataset]:
         once = replace(source, load=functools.cache(source.load))
         return {
@@ -86,7 +111,7 @@ def load_splits(
             for split in offered_splits(once, validation_fraction)
         }
 
-    return _first_answer(str(name_or_path), _openers(str(name_or_path), options), load_all)
+    return _first_answer(name, openers, load_all)
 
 
 def list_datasets() -> list[DatasetInfo]:

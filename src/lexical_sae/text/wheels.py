@@ -86,9 +86,7 @@ def fetch_wheel(requirement: str, sha256: str, members: str | Sequence[str]) -> 
     """
     patterns = [members] if isinstance(members, str) else list(members)
     name, version = _parse_requirement(requirement)
-    # The key keeps apart different wanted members, so a folder's content never changes.
-    key = hashlib.sha256("\n".join([sha256, *sorted(patterns)]).encode()).hexdigest()[:12]
-    folder = cache_dir() / "wheels" / f"{name}-{version}" / key
+    folder = _cache_folder(name, version, sha256, patterns)
     if not folder.is_dir():
         with tempfile.TemporaryDirectory(prefix="lexical-sae-") as scratch:
             wheel = _find_local_wheel(name, version) or _download(requirement, Path(scratch))
@@ -102,6 +100,19 @@ def fetch_wheel(requirement: str, sha256: str, members: str | Sequence[str]) -> 
                 ) from None
     check_unpacked(folder, sha256)
     return folder
+
+
+def cached_known(requirement: str) -> Path | None:
+    """The same as :func:`fetch_known` if that would fetch nothing, else None."""
+    wheel = known_wheel(requirement)
+    folder = _cache_folder(*_parse_requirement(requirement), wheel.sha256, wheel.members)
+    return folder if folder.is_dir() else None
+
+
+def _cache_folder(name: str, version: str, sha256: str, patterns: Sequence[str]) -> Path:
+    """The key keeps apart different wanted members, so a folder's content never changes."""
+    key = hashlib.sha256("\n".join([sha256, *sorted(patterns)]).encode()).hexdigest()[:12]
+    return cache_dir() / "wheels" / f"{name}-{version}" / key
 
 
 def _parse_requirement(requirement: str) -> tuple[str, str]:

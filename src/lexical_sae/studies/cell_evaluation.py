@@ -1,0 +1,78 @@
+"""The evaluation suite over a trained cell, kept in the cell's folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lexical_sae.evaluation.drift import untrained_model
+from lexical_sae.evaluation.steps import Step, chosen_steps
+from lexical_sae.evaluation.subject import Subject
+from lexical_sae.evaluation.suite import run_suite
+from lexical_sae.model.dense_twin import DenseTwin
+from lexical_sae.report.evaluation_files import write_report
+from lexical_sae.report.finding import Finding, FindingTable
+from lexical_sae.studies.cells import Cell
+from lexical_sae.studies.grid import TrainedCell
+
+FOLDER = "evaluation"
+
+
+def subject_of(
+    trained: TrainedCell, peer_texts: int = 50, twin: DenseTwin | None = None
+) -> Subject:
+    return Subject(
+        trained.model,
+        trained.test,
+        trained.train,
+        twin,
+        lambda: untrained_model(trained.config, trained.model, trained.data.train),
+        peer_texts=peer_texts,
+        seed=trained.cell.seed,
+    )
+
+
+def evaluate_cell(
+    trained: TrainedCell,
+    steps: Sequence[str] | None,
+    *,
+    peer_texts: int,
+    twin: DenseTwin | None = None,
+) -> dict[str, Any]:
+    """What evaluation.json holds, with its report beside it; step by step, so that it can be
+    stopped."""
+
+    def started(step: Step, place: int) -> None:
+        trained.console.print(f"evaluating: {step.title}", style="dim", markup=False)
+
+    names = None if steps is None else ",".join(steps)
+    chosen = chosen_steps(names, trained.test.task)
+    subject = subject_of(trained, peer_texts, twin)
+    run_suite(subject, trained.folder / FOLDER, chosen, started=started)
+    found = evaluation_of(trained.folder)
+    write_report(found, trained.folder / FOLDER, tables=True)
+    return found
+
+
+def evaluation_of(folder: Path) -> dict[str, Any]:
+    """Of a cell that was evaluated before."""
+    text = (folder / FOLDER / "evaluation.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def twin_folder(cell: Cell, folder: Path, twin: str) -> Path | None:
+    """Of the dense twin with the same dataset, backbone and seed, if it has been trained."""
+    other = Cell(cell.dataset, cell.backbone, twin, cell.seed, {})
+    found = folder / other.path
+    return found if (found / "metrics.json").is_file() else None
+
+
+def table_of(evaluation: dict[str, Any], step: str, title: str) -> FindingTable | None:
+    """A table of a step, by its title."""
+    if step not in evaluation["steps"]:
+        return None
+    tables = Finding.from_dict(dict(evaluation["steps"][step])).tables
+    return next((table for table in tables if table.title == title), None)

@@ -1,0 +1,59 @@
+"""A cell of a grid: one training run, by its dataset, backbone, arm and seed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lexical_sae.training.config import DEFAULT_BACKBONE, RunConfig, resolve_config
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`settings` are as `lexical-sae train` takes them, with all that the arm changes."""
+
+    dataset: str
+    backbone: str
+    arm: str
+    seed: int
+    settings: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        backbone = () if self.backbone == DEFAULT_BACKBONE else (short_name(self.backbone),)
+        return ", ".join((self.dataset, *backbone, self.arm, f"seed {self.seed}"))
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept, in the study's folder."""
+        names = (self.dataset, short_name(self.backbone), self.arm)
+        return Path("cells", *map(folder_name, names), f"seed{self.seed}")
+
+    def config(self) -> RunConfig:
+        """All settings; an arm that this version cannot train is a ValueError."""
+        return resolve_config(self.settings, where=self.title)
+
+
+def run_cell(settings: Mapping[str, Any], where: str, arm: str | None = None) -> Cell:
+    """The cell of one run, for the plan of a study that is no grid."""
+    config = resolve_config(settings, where=where)
+    arm = config.recipe if arm is None else arm
+    return Cell(config.dataset, config.backbone, arm, config.settings.seed, settings)
+
+
+def short_name(backbone: str) -> str:
+    """A backbone for tables and folders: without `wheel:`, and of a path the last part."""
+    name = backbone.removeprefix("wheel:")
+    return Path(name).name if Path(name).is_absolute() else name
+
+
+def folder_name(name: str) -> str:
+    """A name that every file system takes; names that differ give folders that differ."""
+    plain = re.sub(r"[^\w.=+-]+", "-", name).strip(".-")[:60]
+    if plain == name:
+        return plain
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

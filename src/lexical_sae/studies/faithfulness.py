@@ -1,0 +1,98 @@
+"""Explainers compared on several datasets: what is lost without the words that they name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from lexical_sae.studies.experiment import OURS, TWIN
+from lexical_sae.studies.grid_config import GridConfig, Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lexical_sae.report.finding import FindingTable
+    from lexical_sae.studies.grid import Outcome, TrainedCell
+
+STEPS = ("task", "faithfulness", "explainers", "input")
+
+
+class FaithfulnessConfig(GridConfig):
+    study: Literal["faithfulness"] = "faithfulness"
+    twin: bool = True  # the explainers of a dense twin too, at the words of the input
+    peer_texts: Annotated[int, Field(ge=1)] = 50  # that LIME, SHAP and others explain
+
+    def arms(self) -> dict[str, Settings]:
+        return {**({TWIN: {"dense_twin": True}} if self.twin else {}), OURS: {}}
+
+
+def run_faithfulness(config: FaithfulnessConfig, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.report.finding import Finding
+    from lexical_sae.studies.grid import run_grid
+    from lexical_sae.studies.grid_report import rows_of, write_grid
+
+    def measure(trained: TrainedCell) -> dict[str, Any]:
+        from lexical_sae.model.dense_twin import DenseTwin
+        from lexical_sae.studies.cell_evaluation import evaluate_cell, twin_folder
+        from lexical_sae.studies.cell_measures import basic_measures
+
+        if trained.cell.arm == OURS:
+            beside = twin_folder(trained.cell, folder, TWIN) if config.twin else None
+            twin = None if beside is None else DenseTwin.from_pretrained(beside / "model")
+            evaluate_cell(trained, STEPS, peer_texts=config.peer_texts, twin=twin)
+        return basic_measures(trained)
+
+    clock = time.perf_counter()
+    cells, options = config.cells(), {"peer_texts": config.peer_texts, "twin": config.twin}
+    outcomes = run_grid(cells, folder, console, measure, rows=rows_of(config), options=options)
+    tables, lines = _compared(outcomes, folder)
+    parts = {
+        ("Explainers", "Which explainer finds the words that decide?"): (
+            Finding(tables=tuple(tables)),
+            time.perf_counter() - clock,
+        )
+    }
+    return write_grid(config, folder, console, "Faithfulness", outcomes, lines, parts)
+
+
+def _compared(outcomes: Sequence[Outcome], folder: Path) -> tuple[list[FindingTable], list[str]]:
+    """The same table of every dataset under each other, and who is first in each."""
+    from lexical_sae.evaluation.compared import removability_title
+    from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
+    from lexical_sae.report.finding import FindingTable
+    from lexical_sae.studies.cell_evaluation import evaluation_of, table_of
+
+    places = {AT_OPEN_WORDS: "explainers", AT_INPUT: "input", OF_TWIN: "input"}
+    titles = {
+        title: step
+        for place, step in places.items()
+        for title in (place, removability_title(place))
+    }
+    tables, lines = [], []
+    ours = [one for one in outcomes if one.cell.arm == OURS and not one.failed]
+    found = {one: evaluation_of(folder / one.cell.path) for one in ours}
+    for title, step in titles.items():
+        each = {one: table_of(found[one], step, title) for one in ours}
+        known = {one: table for one, table in each.items() if table is not None}
+        if not known:
+            continue
+        rows = tuple(
+            (one.cell.dataset, one.cell.seed, *row)
+            for one, table in known.items()
+            for row in table.rows
+        )
+        columns = ("dataset", "seed", *next(iter(known.values())).columns)
+        tables.append(FindingTable(title, columns, rows))
+        for one, table in known.items():
+            if table.rows:
+                best = table.rows[0]
+                measure = table.columns[2]
+                lines.append(
+                    f"{one.cell.title}, {title[0].lower()}{title[1:]}: {best[0]} is first "
+                    f"({measure} {best[2]:.3g})."
+                )
+    return tables, lines

@@ -1,0 +1,101 @@
+"""What all studies that train have in common: datasets × backbones × arms × seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+
+from lexical_sae.studies.cells import Cell
+from lexical_sae.studies.strict import Strict
+from lexical_sae.training.assignments import laid_over
+from lexical_sae.training.config import DEFAULT_BACKBONE, resolve_config
+from lexical_sae.training.expectations import nearest_key
+
+Settings = dict[str, Any]
+
+
+def known_names(names: list[str], known: Iterable[str]) -> list[str]:
+    """The same, once all are known, there are some, and none is given twice."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{name!r} is not known; {nearest_key(name, known)}")
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"found {names}; expected one or more of {', '.join(known)}, each once.")
+    return names
+
+
+class GridConfig(Strict):
+    """`train` holds for every run; `datasets` may add settings of their own to it."""
+
+    study: str
+    train: Settings = Field(default_factory=dict)  # as `lexical-sae train` takes it
+    datasets: dict[str, Settings] = Field(default_factory=dict)  # none: the one that `train` names
+    backbones: list[str] = Field(default_factory=list)  # none: that of `train`
+    seeds: Annotated[int, Field(ge=1, le=100)] = 1  # runs of every arm
+    train_rows: Annotated[int, Field(ge=10)] | None = None  # evenly spread; null: all
+    held_out_rows: Annotated[int, Field(ge=10)] | None = None  # of validation and test; null: all
+
+    @field_validator("datasets", mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        """A list of names, or names with settings that differ from `train`."""
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            if len(set(value)) < len(value):
+                raise ValueError("datasets names a dataset twice; expected each once.")
+            return {name: {} for name in value}
+        if isinstance(value, Mapping):
+            return {name: {} if given is None else given for name, given in value.items()}
+        return value
+
+    @model_validator(mode="after")
+    def _check(self) -> GridConfig:
+        if "train_rows" in self.train:
+            raise ValueError(
+                "train.train_rows takes the first rows; expected train_rows: beside it."
+            )
+        if "seed" in self.train:
+            raise ValueError("train.seed is given; expected seeds, the number of runs per arm.")
+        for name, given in (("datasets", "dataset"), ("backbones", "backbone")):
+            if getattr(self, name) and given in self.train:
+                raise ValueError(f"train.{given} and {name} are both given; expected one of them.")
+        if not self.datasets and "dataset" not in self.train:
+            raise ValueError("datasets is missing; expected the names of one or more datasets.")
+        if len(set(self.backbones)) < len(self.backbones):
+            raise ValueError("backbones names a backbone twice; expected each once.")
+        for dataset in self.by_dataset():
+            resolve_config(self.settings(dataset, self.by_backbone()[0], 0), where="train")
+        return self
+
+    def arms(self) -> dict[str, Settings]:
+        """What each arm changes, by its name."""
+        raise NotImplementedError
+
+    def by_dataset(self) -> dict[str, Settings]:
+        return self.datasets or {self.train["dataset"]: {}}
+
+    def by_backbone(self) -> list[str]:
+        return self.backbones or [self.train.get("backbone", DEFAULT_BACKBONE)]
+
+    def settings(self, dataset: str, backbone: str, seed: int) -> Settings:
+        """Of a run, before its arm changes anything."""
+        named = {"dataset": dataset, "backbone": backbone, "seed": seed}
+        return laid_over(laid_over(self.train, self.by_dataset()[dataset]), named)
+
+    def cells(self) -> list[Cell]:
+        """All runs; the arms in turn, so that a busy hour of the machine hits all alike."""
+        return [
+            Cell(
+                dataset,
+                backbone,
+                arm,
+                seed,
+                laid_over(self.settings(dataset, backbone, seed), changes),
+            )
+            for dataset in self.by_dataset()
+            for backbone in self.by_backbone()
+            for seed in range(self.seeds)
+            for arm, changes in self.arms().items()
+        ]

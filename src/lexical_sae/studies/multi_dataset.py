@@ -1,0 +1,56 @@
+"""Datasets × backbones × recipes in one table."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import field_validator
+
+from lexical_sae.studies.grid_config import GridConfig, Settings, known_names
+from lexical_sae.training.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TWIN = "dense twin"
+OWN = "own"  # the recipe that suits the dataset: default, or tagging
+
+
+class MultiDatasetConfig(GridConfig):
+    study: Literal["multi_dataset"] = "multi_dataset"
+    recipes: list[str] = [OWN, TWIN]  # noqa: RUF012 (pydantic copies it)
+
+    @field_validator("recipes")
+    @classmethod
+    def _known(cls, value: list[str]) -> list[str]:
+        return known_names(value, [OWN, TWIN, *RECIPES])
+
+    def arms(self) -> dict[str, Settings]:
+        own: dict[str, Settings] = {OWN: {}, TWIN: {"dense_twin": True}}
+        return {name: own.get(name, {"recipe": name}) for name in self.recipes}
+
+
+def run_multi_dataset(config: MultiDatasetConfig, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.report.finding import Finding
+    from lexical_sae.studies.arms_table import arms_of, arms_table
+    from lexical_sae.studies.cell_measures import basic_measures
+    from lexical_sae.studies.grid import run_grid
+    from lexical_sae.studies.grid_report import rows_of, write_grid
+
+    clock = time.perf_counter()
+    outcomes = run_grid(config.cells(), folder, console, basic_measures, rows=rows_of(config))
+    arms = arms_of(outcomes)
+    reference = TWIN if TWIN in config.recipes else None
+    table = arms_table("Datasets, backbones and recipes", arms, reference, heading="recipe")
+    parts = {
+        ("Grid", "Does it hold elsewhere?"): (Finding(tables=(table,)), time.perf_counter() - clock)
+    }
+    lines = [
+        f"{arm.dataset}, {arm.name}: {100 * (arm.accuracy().value or 0):.1f} % right"
+        + (f", {words:.0f} open words." if (words := arm.mean("open_words")) is not None else ".")
+        for arm in arms
+        if arm.finished
+    ]
+    return write_grid(config, folder, console, "Datasets", outcomes, lines, parts)

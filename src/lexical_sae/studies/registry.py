@@ -1,0 +1,122 @@
+"""The kinds of study: what each is about, its settings, and what runs it.
+
+The files of the studies import what is heavy when they run, so that a list of them costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lexical_sae.studies import (
+    ablation,
+    bcos_ablation,
+    experiment,
+    faithfulness,
+    long_context_config,
+    multi_dataset,
+    ner,
+    sota_comparison,
+    sparsity_frontier,
+    surgery_config,
+    wic_config,
+)
+from lexical_sae.studies.cells import Cell
+from lexical_sae.studies.strict import Strict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Run = Callable[[Any, Path, "Console"], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Study:
+    """`cells` are the training runs of a config; `run` returns what results.json holds."""
+
+    about: str
+    config: type[Strict]
+    run: Run
+    cells: Callable[[Any], list[Cell]] = lambda config: list(config.cells())
+
+
+def _surgery(config: Any, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.studies.surgery import run_surgery
+
+    return run_surgery(config, folder, console)
+
+
+def _long_context(config: Any, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.studies.long_context import run_long_context
+
+    return run_long_context(config, folder, console)
+
+
+def _wic(config: Any, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.studies.wic import run_wic
+
+    return run_wic(config, folder, console)
+
+
+STUDIES: dict[str, Study] = {
+    "experiment": Study(
+        "train one model and evaluate it in full, with its dense twin beside it",
+        experiment.ExperimentConfig,
+        experiment.run_experiment,
+    ),
+    "ablation": Study(
+        "what each term of the objective brings, and the published recipes at the same budget",
+        ablation.AblationConfig,
+        ablation.run_ablation,
+    ),
+    "multi_dataset": Study(
+        "datasets, backbones and recipes in one table",
+        multi_dataset.MultiDatasetConfig,
+        multi_dataset.run_multi_dataset,
+    ),
+    "sparsity_frontier": Study(
+        "accuracy against open words, trained for each number and turned at inference",
+        sparsity_frontier.FrontierConfig,
+        sparsity_frontier.run_frontier,
+    ),
+    "sota_comparison": Study(
+        "against the dense twin with LIME, SHAP and IG, autoencoders, TF-IDF and SetFit",
+        sota_comparison.SotaConfig,
+        sota_comparison.run_sota,
+    ),
+    "faithfulness": Study(
+        "what decisions lose without the words that each explainer names",
+        faithfulness.FaithfulnessConfig,
+        faithfulness.run_faithfulness,
+    ),
+    "ner": Study(
+        "train a tagger and evaluate it, with its dense twin beside it",
+        ner.NerConfig,
+        ner.run_ner,
+    ),
+    "bcos_ablation": Study(
+        "the ReLU head against B-cos heads and a linear one",
+        bcos_ablation.BcosConfig,
+        bcos_ablation.run_bcos,
+    ),
+    "surgery": Study(
+        "find the words behind a gap between groups, cut them out, compare with LEACE",
+        surgery_config.SurgeryConfig,
+        _surgery,
+        surgery_config.surgery_cells,
+    ),
+    "long_context": Study(
+        "a needle of evidence in long neutral texts, read in windows, against the dense twin",
+        long_context_config.LongContextConfig,
+        _long_context,
+        long_context_config.long_context_cells,
+    ),
+    "wic": Study(
+        "words with several coordinates: do they tell senses apart, and what do they cost?",
+        wic_config.WicConfig,
+        _wic,
+        wic_config.wic_cells,
+    ),
+}

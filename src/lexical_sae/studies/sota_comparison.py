@@ -1,0 +1,130 @@
+"""Ours against what others use: accuracy, faithfulness, features and seconds, in one table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from lexical_sae.studies.experiment import OURS, TWIN
+from lexical_sae.studies.grid_config import GridConfig, Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lexical_sae.studies.grid import Outcome, TrainedCell
+
+STEPS = ("task", "input", "autoencoder")
+
+
+class SotaConfig(GridConfig):
+    study: Literal["sota_comparison"] = "sota_comparison"
+    peer_texts: Annotated[int, Field(ge=1)] = 50  # that LIME, SHAP and others explain
+    setfit: bool = True  # where it is installed
+
+    def arms(self) -> dict[str, Settings]:
+        """The twin first: the evaluation of the other needs it."""
+        return {TWIN: {"dense_twin": True}, OURS: {}}
+
+
+def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.report.finding import Finding
+    from lexical_sae.studies.grid import run_grid
+    from lexical_sae.studies.grid_report import rows_of, write_grid
+    from lexical_sae.studies.setfit_baseline import missing_setfit
+    from lexical_sae.studies.systems_table import system_lines, systems_table
+
+    def measure(trained: TrainedCell) -> dict[str, Any]:
+        if trained.test.task == "tagging":
+            raise ValueError(
+                f"{trained.cell.dataset} is tagged; this comparison is of classifiers."
+            )
+        return _of_twin(trained) if trained.cell.arm == TWIN else _of_ours(trained, config, folder)
+
+    clock = time.perf_counter()
+    left_out = missing_setfit() if config.setfit else "SetFit is switched off (setfit: false)."
+    options = {"peer_texts": config.peer_texts, "setfit": config.setfit and not left_out}
+    cells, rows = config.cells(), rows_of(config)
+    outcomes = run_grid(cells, folder, console, measure, rows=rows, options=options)
+    tables = [systems_table(pair, folder) for pair in _pairs(outcomes)]
+    lines = [line for table in tables for line in system_lines(table)]
+    lines += [left_out] if left_out else []
+    lines += [
+        f"SetFit failed ({one.cell.title}): {one.found['setfit_failed']}."
+        for one in outcomes
+        if "setfit_failed" in one.found
+    ]
+    notes = (
+        "Faithfulness at the words of the input: features of a text are masked in the order of the "
+        "explanation, and NAOPC is put between the worst and the best order tried on the same "
+        "model. The time to explain holds one explanation of one text.",
+    )
+    found = Finding(tables=tuple(tables), notes=notes)
+    parts = {("Systems", "What does each reach, and cost?"): (found, time.perf_counter() - clock)}
+    return write_grid(config, folder, console, "Comparison", outcomes, lines, parts)
+
+
+def _of_twin(trained: TrainedCell) -> dict[str, Any]:
+    from lexical_sae.evaluation.dense_states import dense_states
+    from lexical_sae.studies.cell_measures import basic_measures
+
+    found = basic_measures(trained)
+    start = time.perf_counter()
+    dense_states(trained.twin, trained.test.texts)
+    return {**found, "predict_ms": _each(start, len(trained.test))}
+
+
+def _of_ours(trained: TrainedCell, config: SotaConfig, folder: Path) -> dict[str, Any]:
+    """The model itself, and the baselines that need no backbone of their own."""
+    from lexical_sae.attribution.explain import explain_many
+    from lexical_sae.evaluation.explainers import input_texts
+    from lexical_sae.evaluation.reading import read_texts
+    from lexical_sae.model.dense_twin import DenseTwin
+    from lexical_sae.studies.cell_evaluation import evaluate_cell, subject_of, twin_folder
+    from lexical_sae.studies.cell_measures import basic_measures
+    from lexical_sae.studies.grid import reason
+    from lexical_sae.studies.linear_baseline import linear_baseline
+    from lexical_sae.studies.setfit_baseline import missing_setfit, setfit_baseline
+
+    beside = twin_folder(trained.cell, folder, TWIN)
+    if beside is None:
+        raise ValueError("The dense twin of this run has not been trained; see why it failed.")
+    twin = DenseTwin.from_pretrained(beside / "model")
+    evaluate_cell(trained, STEPS, peer_texts=config.peer_texts, twin=twin)
+    found, test = basic_measures(trained), trained.test
+    start = time.perf_counter()
+    read_texts(trained.model, test.texts, test.labels)
+    found["predict_ms"] = _each(start, len(test))
+    subject = subject_of(trained, config.peer_texts)
+    some = subject.some_texts(input_texts(subject))
+    start = time.perf_counter()
+    explain_many(trained.model, [test.texts[i] for i in some])
+    found["explain_ms"] = _each(start, len(some))
+    trained.console.print("linear model on TF-IDF", style="dim")
+    found["linear"] = linear_baseline(trained.train, test, some, trained.cell.seed)
+    if config.setfit and not missing_setfit():
+        trained.console.print("SetFit", style="dim")
+        try:
+            found["setfit"] = setfit_baseline(trained.config, trained.train, test)
+        except Exception as error:  # another package's trouble is no failure of our run
+            found["setfit_failed"] = reason(error)
+    return found
+
+
+def _each(start: float, texts: int) -> float:
+    """Milliseconds per text since `start`."""
+    return 1000 * (time.perf_counter() - start) / max(1, texts)
+
+
+def _pairs(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, Outcome]]:
+    """Ours with the twin of the same dataset, backbone and seed, where both finished."""
+    done = {_key(one): one for one in outcomes if one.cell.arm == TWIN and not one.failed}
+    ours = [one for one in outcomes if one.cell.arm == OURS and not one.failed]
+    return [(one, done[_key(one)]) for one in ours if _key(one) in done]
+
+
+def _key(one: Outcome) -> tuple[str, str, int]:
+    return one.cell.dataset, one.cell.backbone, one.cell.seed

@@ -1,0 +1,121 @@
+"""The sparsity frontier: accuracy against open words, trained for each number or turned down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from lexical_sae.studies.grid_config import GridConfig, Settings
+from lexical_sae.training.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lexical_sae.report.finding import Finding
+    from lexical_sae.studies.arms_table import Arm
+    from lexical_sae.studies.grid import Outcome, TrainedCell
+
+WORDS = (8, 16, 32, 64, 128, 256, 512)
+Words = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class FrontierConfig(GridConfig):
+    study: Literal["sparsity_frontier"] = "sparsity_frontier"
+    target_words: list[Words] = list(WORDS)  # noqa: RUF012 (pydantic copies it)
+    turned: Words | None = None  # the model whose thresholds are turned; null: the densest
+
+    @field_validator("target_words")
+    @classmethod
+    def _each_once(cls, value: list[int]) -> list[int]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError(f"found {value}; expected one or more numbers, each once")
+        return sorted(value)
+
+    def arms(self) -> dict[str, Settings]:
+        """Training only closes words, so it starts with at least twice as many as are wanted."""
+        usual = self.train.get("start_words") or RECIPES["default"].start_words or 0
+        return {
+            str(words): {"target_words": words, "start_words": max(usual, 2 * words)}
+            for words in self.target_words
+        }
+
+    def settings(self, dataset: str, backbone: str, seed: int) -> Settings:
+        """What is wanted is the arm's."""
+        given = super().settings(dataset, backbone, seed)
+        return {name: v for name, v in given.items() if name not in ("target_words", "start_words")}
+
+    @property
+    def dial(self) -> int:
+        return self.turned if self.turned in self.target_words else max(self.target_words)
+
+
+def run_frontier(config: FrontierConfig, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.studies.arms_table import arms_of, arms_table
+    from lexical_sae.studies.grid import run_grid
+    from lexical_sae.studies.grid_report import rows_of, write_grid
+
+    def measure(trained: TrainedCell) -> dict[str, Any]:
+        from lexical_sae.evaluation.dial import measure_dial
+        from lexical_sae.studies.cell_evaluation import subject_of
+        from lexical_sae.studies.cell_measures import basic_measures
+
+        found = basic_measures(trained)
+        if trained.cell.arm == str(config.dial):
+            found["dial"] = measure_dial(subject_of(trained)).to_dict()
+        return found
+
+    clock = time.perf_counter()
+    cells, options = config.cells(), {"dial": config.dial}
+    outcomes = run_grid(cells, folder, console, measure, rows=rows_of(config), options=options)
+    arms = arms_of(outcomes)
+    table = arms_table("Trained for each number of words", arms, heading="target")
+    parts = {
+        ("Frontier", "What do fewer words cost?"): (
+            _finding(arms, outcomes, table, config.dial),
+            time.perf_counter() - clock,
+        )
+    }
+    return write_grid(config, folder, console, "Sparsity frontier", outcomes, _lines(arms), parts)
+
+
+def _finding(arms: Sequence[Arm], outcomes: Sequence[Outcome], table: Any, dial: int) -> Finding:
+    """The table, and for each dataset and backbone a figure with both ways to fewer words."""
+    from lexical_sae.report.finding import Curve, Finding, FindingTable
+
+    curves: list[Curve] = []
+    tables: list[FindingTable] = [table]
+    for dataset, backbone in dict.fromkeys((arm.dataset, arm.backbone) for arm in arms):
+        own = [arm for arm in arms if (arm.dataset, arm.backbone) == (dataset, backbone)]
+        lines = {"trained for each number": _trained_points(own)}
+        turned = next((one for one in outcomes if _is_turned(one, dataset, backbone)), None)
+        if turned is not None:
+            found = Finding.from_dict(turned.found["dial"])
+            name = f"thresholds of the model for {dial} turned"
+            lines[name] = found.curves[0].lines["accuracy"]
+            rows = found.tables[0]
+            tables.append(FindingTable(f"{dataset}: {name}", rows.columns, rows.rows))
+        curves.append(Curve(f"Frontier on {dataset}", "open words", "accuracy, %", lines))
+    note = "The dial is measured on at most 200 of the rows; nothing is trained again for it."
+    return Finding(tables=tuple(tables), curves=tuple(curves), notes=(note,))
+
+
+def _is_turned(one: Outcome, dataset: str, backbone: str) -> bool:
+    return (one.cell.dataset, one.cell.backbone) == (dataset, backbone) and "dial" in one.found
+
+
+def _trained_points(arms: Sequence[Arm]) -> tuple[tuple[float, float], ...]:
+    points = [(arm.mean("open_words"), arm.accuracy().value) for arm in arms]
+    return tuple(sorted((words, 100 * right) for words, right in points if words and right))
+
+
+def _lines(arms: Sequence[Arm]) -> list[str]:
+    return [
+        f"{arm.dataset}, {arm.name} words wanted: {arm.mean('open_words') or 0:.0f} are open, "
+        f"{100 * (arm.accuracy().value or 0):.1f} % right."
+        for arm in arms
+        if arm.finished
+    ]

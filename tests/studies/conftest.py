@@ -1,0 +1,52 @@
+"""What the studies are tested with: a tiny backbone and small data, in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.text.conftest import write_columns
+from tests.training.small import save_backbone, small_dataset
+
+
+class StudyFiles:
+    """Writes study files on small data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data, self.backbone = folder / "data", folder / "backbone"
+        save_backbone(self.backbone)
+        self.data.mkdir()
+        for split, rows, seed in (("train", 96, 0), ("validation", 40, 1), ("test", 48, 2)):
+            found = small_dataset(rows, seed)
+            names = [found.label_names[label] for label in found.labels]
+            write_columns(self.data / f"{split}.csv", {"text": found.texts, "label": names})
+
+    def write(self, study: str, **changes: Any) -> Path:
+        train = {
+            "text_column": "text",
+            "label_column": "label",
+            "epochs": 1,
+            "batch_size": 16,
+            "target_words": 4,
+            "start_words": 16,
+            "learning_rate": 3e-3,
+        }
+        given = {
+            "study": study,
+            "datasets": [str(self.data)],
+            "backbones": [str(self.backbone)],
+            **changes,
+            "train": {**train, **changes.get("train", {})},
+        }
+        file = self.folder / f"{study}{len(list(self.folder.glob('*.yaml')))}.yaml"
+        file.write_text(yaml.safe_dump(given, sort_keys=False), encoding="utf-8")
+        return file
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> StudyFiles:
+    return StudyFiles(tmp_path_factory.mktemp("studies"))

@@ -1,0 +1,77 @@
+"""The ablation: arms that differ by one term, at one budget, compared on the same rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lexical_sae.studies.ablation import ARMS, FULL, TERMS, AblationConfig
+from lexical_sae.studies.arms_table import Arm, arms_table, difference
+from lexical_sae.studies.cells import Cell
+from lexical_sae.studies.grid import Outcome
+from lexical_sae.training.combinations import terms_on
+from lexical_sae.training.recipes import RECIPES
+from tests.command_line import run
+from tests.studies.conftest import StudyFiles
+
+
+def test_each_arm_adds_one_term_and_all_have_one_budget() -> None:
+    config = AblationConfig(train={"dataset": "sst2", "epochs": 3})
+    found = {cell.arm: cell.config().settings for cell in config.cells()}
+    assert list(found) == list(ARMS)
+    for place, arm in enumerate(list(found)[: len(TERMS)]):
+        on = [*terms_on(found[arm]), *(["guide"] if found[arm].guide else [])]
+        assert sorted(on) == sorted(TERMS[:place])
+    assert found[FULL] == RECIPES["default"].model_copy(update={"epochs": 3.0})
+    assert {s.epochs for s in found.values()} == {3.0}
+    assert {s.target_words for s in found.values()} == {RECIPES["default"].target_words}
+    assert {s.early_stopping for s in found.values()} == {None}
+    assert {s.sparsity.form for s in found.values() if s.sparsity} == {
+        *("target_l1", "df_flops", "l1_l0", "gate"),
+    }
+
+
+def test_it_runs_and_leaves_its_files(files: StudyFiles, tmp_path: Path) -> None:
+    file = files.write("ablation", compared=["cajt"], held_out_rows=30)
+    shown, _ = run("run", file, "--output", tmp_path)
+    assert "the full objective is right on" in shown
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert [(cell["arm"], cell["seed"]) for cell in found["cells"]] == [("full", 0), ("cajt", 0)]
+    table = found["parts"]["Ablation"]["tables"][0]
+    assert table["columns"][:2] == ["arm", "seeds"]
+    assert [row[:2] for row in table["rows"]] == [["full", 1], ["cajt", 1]]
+    assert found["environment"]["versions"]["lexical_sae"]
+    assert found["seeds"] == [0]
+    for name in ("report.html", "tables.md", "tables.tex"):
+        assert "Ablation" in (tmp_path / name).read_text()
+
+
+def arm(name: str, *seeds: str) -> Arm:
+    cell = Cell("d", "b", name, 0, {})
+    accuracy = [one.count("1") / len(one) for one in seeds]
+    found = {
+        seed: Outcome(cell, {"right": one, "accuracy": accuracy[seed]})
+        for seed, one in enumerate(seeds)
+    }
+    return Arm(name, "d", "b", found, 0)
+
+
+def test_differences_are_those_of_pairs() -> None:
+    ours, theirs = arm("a", "1" * 40, "1" * 40), arm("b", "1" * 20 + "0" * 20)
+    found = difference(ours, theirs)
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+    assert 0.3 < found.low < 0.5 < found.high < 0.7
+    assert found.p < 0.01
+    same = difference(ours, ours)
+    assert same is not None
+    assert (same.value, same.p) == (0, 1)
+    assert difference(ours, Arm("c", "d", "b", {}, 1)) is None
+
+
+def test_an_arm_that_failed_has_a_row_that_says_so() -> None:
+    table = arms_table("t", [arm("a", "10"), Arm("c", "d", "b", {}, 1)], "a")
+    assert [row[:3] for row in table.rows] == [("a", 1, 50.0), ("c", 0, "failed")]
+    assert all(len(row) == len(table.columns) for row in table.rows)

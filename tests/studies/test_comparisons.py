@@ -1,0 +1,100 @@
+"""Explainers and systems side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
+from lexical_sae.studies import setfit_baseline, sota_comparison
+from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
+from lexical_sae.studies.setfit_baseline import missing_setfit
+from tests.command_line import run
+from tests.studies.conftest import StudyFiles
+from tests.training.small import small_dataset
+
+
+def test_faithfulness_of_explainers(files: StudyFiles, tmp_path: Path) -> None:
+    file = files.write("faithfulness", peer_texts=1, held_out_rows=10)
+    run("run", file, "--output", tmp_path)
+    found = json.loads((tmp_path / "results.json").read_text())
+    tables = {table["title"]: table for table in found["parts"]["Explainers"]["tables"]}
+    for place in (AT_OPEN_WORDS, AT_INPUT, OF_TWIN):
+        names = {row[2].split(" (the same")[0] for row in tables[place]["rows"]}
+        assert {"LIME", "SHAP", "random"} <= names
+        removed = tables[f"{place}, without their top 5 words"]
+        assert removed["columns"][4] == "decisions flipped, %"
+        assert all(0 <= row[4] <= 100 for row in removed["rows"])
+        assert {row[2] for row in removed["rows"]} == names
+
+
+def test_systems(files: StudyFiles, tmp_path: Path) -> None:
+    file = files.write("sota_comparison", peer_texts=1, held_out_rows=12)
+    shown, _ = run("run", file, "--output", tmp_path)
+    if missing_setfit():
+        assert "SetFit is not installed" in shown
+    found = json.loads((tmp_path / "results.json").read_text())
+    table = found["parts"]["Systems"]["tables"][0]
+    rows = {row[0]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
+    assert {"ours, contributions", "linear on TF-IDF", "dense twin, LIME"} <= set(rows)
+    assert {"dense twin, SHAP", "dense twin, captum Integrated Gradients"} <= set(rows)
+    assert any("(SAE)" in name for name in rows)
+    for name, row in rows.items():
+        assert 0 <= row["accuracy, %"] <= 100, name
+    for name in ("ours, contributions", "linear on TF-IDF", "dense twin, LIME"):
+        for column in ("NAOPC", "comprehensiveness", "seconds to train", "ms to explain"):
+            assert rows[name][column] is not None, (name, column)
+
+
+def test_trouble_in_setfit_is_told_and_fails_nothing(
+    files: StudyFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("no such backend")
+
+    monkeypatch.setattr(setfit_baseline, "missing_setfit", lambda: "")
+    monkeypatch.setattr(setfit_baseline, "setfit_baseline", broken)
+    monkeypatch.setattr(sota_comparison, "STEPS", ("task",))
+    file = files.write("sota_comparison", peer_texts=1, held_out_rows=12)
+    shown, _ = run("run", file, "--output", tmp_path)
+    assert "SetFit failed" in shown
+    assert "RuntimeError: no such backend" in shown
+    assert "linear on TF-IDF" in shown
+
+
+def test_a_failed_twin_fails_the_comparison_with_a_sentence(
+    files: StudyFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lexical_sae.studies import grid
+
+    really = grid.trained_run
+
+    def no_twin(config, folder, data, console):  # type: ignore[no-untyped-def]
+        if config.dense_twin:
+            raise MemoryError
+        return really(config, folder, data, console)
+
+    monkeypatch.setattr(grid, "trained_run", no_twin)
+    shown, _ = run("run", files.write("sota_comparison"), "--output", tmp_path, code=1)
+    assert "The dense twin of this run has not been trained" in shown
+
+
+def test_the_linear_model_is_what_scikit_learn_says() -> None:
+    train, test = small_dataset(80, 0), small_dataset(30, 1)
+    model = LinearModel(train)
+    x = model.features(test.texts)
+    expected = model.model.predict_proba(x)
+    for i in range(len(test)):
+        text = LinearText(model, x[i])
+        everything = np.ones((1, text.n), dtype=np.bool_)
+        assert text.label == expected[i].argmax()
+        assert text(everything)[0] == pytest.approx(expected[i].max())
+        assert text.keeps(everything)[0]
+    found = linear_baseline(train, test, [0, 1, 2])
+    assert set(found["right"]) <= {"0", "1"}
+    assert len(found["right"]) == 30
+    assert found["right"].count("1") >= 28  # one word decides
+    assert found["tables"][0]["rows"][0][0] == "weights × values"

@@ -1,0 +1,62 @@
+"""One model, trained and evaluated; taggers the same way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lexical_sae.studies.experiment import OURS, TWIN
+from tests.command_line import run
+from tests.studies.conftest import StudyFiles
+from tests.tagged import tagged_dataset
+
+STEPS = ["task", "identity", "autoencoder", "calibration", "drift"]
+
+
+def test_a_model_and_its_twin(files: StudyFiles, tmp_path: Path) -> None:
+    file = files.write("experiment", steps=STEPS, peer_texts=2, held_out_rows=20)
+    shown, _ = run("run", file, "--output", tmp_path)
+    assert "Every explanation adds up to its logit" in shown
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert [cell["arm"] for cell in found["cells"]] == [TWIN, OURS]
+    parts = found["parts"]
+    assert set(parts) == {
+        *("Models", "Task", "Identity", "Sparse autoencoders", "Calibration", "Meaning"),
+    }
+    assert parts["Task"]["metrics"]["accuracy"]["value"] == pytest.approx(
+        found["cells"][1]["accuracy"]
+    )
+    features = parts["Sparse autoencoders"]["tables"][0]
+    assert features["columns"][-1] == "accuracy, %"  # the twin was there to fit it to
+    assert features["rows"][-1][-1] == pytest.approx(100 * found["cells"][1]["accuracy"])
+    assert not any("Not done" in note for note in parts["Meaning"]["notes"])
+    assert "share of texts with the right label" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "figures" / "calibration.svg").read_text().startswith("<svg")
+    _, error = run("run", file, "--set", "steps=[tusk]", code=2)
+    assert "'tusk' is not known; did you mean 'task'?" in error
+
+
+def test_a_tagger(files: StudyFiles, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for split, rows, seed in (("train", 60, 0), ("validation", 20, 1), ("test", 20, 2)):
+        found = tagged_dataset(rows, seed)
+        lines = [
+            json.dumps({"tokens": words, "tags": [found.label_names[tag] for tag in tags]})
+            for words, tags in zip(found.tokens, found.tags, strict=True)
+        ]
+        (data / f"{split}.jsonl").write_text("\n".join(lines))
+    columns = {"text_column": None, "label_column": None, "recipe": "tagging"}
+    file = files.write(
+        "ner",
+        datasets=[str(data)],
+        train={**columns, "tokens_column": "tokens", "tags_column": "tags"},
+        steps=["task", "identity"],
+    )
+    shown, _ = run("run", file, "--output", tmp_path / "out")
+    assert "Its entities have an F1 of" in shown
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert all(0 <= cell["f1"] <= 1 for cell in found["cells"])
+    assert "F1 of entities, %" in found["parts"]["Models"]["tables"][0]["columns"]

@@ -1,0 +1,128 @@
+"""``lexical-sae run``: the list, the plan, the quick form, and what is wrong with a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lexical_sae.studies.files import load_study, study_files
+from lexical_sae.studies.registry import STUDIES
+from tests.command_line import run
+from tests.studies.conftest import StudyFiles
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+def test_the_list_names_every_kind_and_file() -> None:
+    shown, _ = run("run", "--list")
+    lines = shown.splitlines()
+    assert [line.split()[0] for line in lines[: len(STUDIES)]] == list(STUDIES)
+    assert any(line.split() == ["experiments/ablation.yaml", "ablation"] for line in lines)
+
+
+@pytest.mark.parametrize("file", study_files(EXPERIMENTS), ids=lambda f: f.stem)
+def test_every_file_is_whole_and_its_runs_can_be_counted(file: Path) -> None:
+    config = load_study(file)
+    study = STUDIES[config.study]  # type: ignore[attr-defined]
+    assert len(study.cells(config)) >= 1
+    paths = [cell.path for cell in study.cells(config)]
+    assert len(set(paths)) == len(paths)
+
+
+def test_every_kind_has_a_file_with_a_quick_form() -> None:
+    kinds = {
+        kind for file, kind in study_files(EXPERIMENTS).items() if "quick:" in file.read_text()
+    }
+    assert kinds == set(STUDIES)
+
+
+def test_make_runs_the_quick_form_of_every_kind() -> None:
+    text = (EXPERIMENTS.parent / "Makefile").read_text()
+    names = text.split("STUDIES := ")[1].split("\n\n")[0].replace("\\", " ").split()
+    kinds = [load_study(EXPERIMENTS / f"{name}.yaml", quick=True).study for name in names]  # type: ignore[attr-defined]
+    assert kinds == list(STUDIES)
+
+
+def test_the_quick_part_is_laid_over_the_rest(files: StudyFiles) -> None:
+    file = files.write("ablation", seeds=3, quick={"seeds": 1, "train": {"epochs": 0.5}})
+    full, quick = load_study(file), load_study(file, quick=True)
+    assert (full.seeds, quick.seeds) == (3, 1)  # type: ignore[attr-defined]
+    assert quick.train == {**full.train, "epochs": 0.5}  # type: ignore[attr-defined]
+    assert load_study(file, ["seeds=2"], quick=True).seeds == 2  # type: ignore[attr-defined]
+    assert load_study(file, quick=True, seeds=4).seeds == 4  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seds": 3}, "unknown key 'seds'; did you mean 'seeds'?"),
+        ({"quick": {"seds": 3}}, "unknown key 'seds'; did you mean 'seeds'?"),
+        ({"quick": 3}, "quick is 3; expected settings that differ"),
+        ({"study": "ablatoin"}, "study is 'ablatoin'; did you mean 'ablation'?"),
+        ({"train": {"epoch": 3}}, "'epoch' in train is no setting; did you mean 'epochs'?"),
+        ({"train": {"seed": 3}}, "expected seeds, the number of runs per arm"),
+        ({"train": {"train_rows": 3}}, "expected train_rows: beside it"),
+        ({"train": {"dataset": "sst2"}}, "train.dataset and datasets are both given"),
+        ({"datasets": []}, "datasets is missing"),
+        ({"datasets": ["sst2", "sst2"]}, "names a dataset twice"),
+        ({"compared": ["CE"]}, "'CE' is not known; known: CE only"),
+        ({"compared": []}, "expected one or more of CE only"),
+        ({"seeds": 0}, "seeds: Input should be greater than or equal to 1"),
+    ],
+)
+def test_what_is_wrong_gets_one_sentence(
+    files: StudyFiles, tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    file = files.write("ablation", **changes) if "study" not in changes else _other(files)
+    _, error = run("run", file, "--output", tmp_path / "out", code=2)
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def _other(files: StudyFiles) -> Path:
+    file = files.write("ablation")
+    file.write_text(file.read_text().replace("study: ablation", "study: ablatoin"))
+    return file
+
+
+def test_options_that_do_not_fit(files: StudyFiles) -> None:
+    _, error = run("run", code=2)
+    assert "No file was given" in error
+    _, error = run("run", files.write("ablation"), "--quick", code=2)
+    assert "has no quick part" in error
+    _, error = run("run", EXPERIMENTS / "surgery-planted.yaml", "--seeds", 2, code=2)
+    assert "a study of kind surgery trains one run" in error
+
+
+def test_the_plan_touches_nothing(files: StudyFiles, tmp_path: Path) -> None:
+    before = sorted(files.folder.rglob("*"))
+    file = files.write(
+        "ablation",
+        datasets=[str(files.data), "hub:nobody/nothing"],
+        backbones=[str(files.backbone), "nobody/no-model"],
+        compared=["CE only"],
+        seeds=2,
+        train_rows=50,
+    )
+    shown, _ = run("run", file, "--dry-run", "--output", tmp_path / "out")
+    lines = shown.splitlines()
+    assert f"{files.data}: 50 train, 40 validation, 48 test texts, 2 labels" in lines
+    assert "hub:nobody/nothing: not here; rows and lengths are not known without the hub" in lines
+    assert sum("parameters, batches of 16 texts" in line for line in lines) == 8
+    assert sum("its size is not known without the hub" in line for line in lines) == 8
+    assert lines[-1].startswith("16 runs, 0 of them finished")
+    assert sorted(files.folder.rglob("*")) == sorted([*before, file])
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_plan_of_a_study_that_is_no_grid() -> None:
+    shown, _ = run(
+        "run",
+        EXPERIMENTS / "surgery-civil.yaml",
+        "--dry-run",
+        "--set",
+        "train.backbone=nobody/none",
+    )
+    assert shown.splitlines()[-1].startswith("1 runs")
