@@ -30,6 +30,7 @@ from lexical_sae.model.files import load_model, save_model
 from lexical_sae.model.head_choice import build_head
 from lexical_sae.model.heads import Head
 from lexical_sae.model.lexical_layer import LexicalLayer
+from lexical_sae.model.masks import checked_inputs, content_positions, word_positions
 from lexical_sae.model.memory import MemoryEstimate, estimate_memory
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.sense_choice import WordChoice
@@ -169,15 +170,11 @@ class LexicalSAE(PreTrainedModel):
 
     def word_mask(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """[B, L]: true at real words; false at padding and special tokens."""
-        special = torch.tensor(self.config.special_token_ids, device=input_ids.device)
-        return attention_mask.bool() & ~torch.isin(input_ids, special)
+        return word_positions(self.config, input_ids, attention_mask)
 
     def content_mask(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """[B, L]: true at words that carry meaning; for a text of function words only, at those."""
-        words = self.word_mask(input_ids, attention_mask)
-        function = torch.tensor(self.config.function_token_ids, device=input_ids.device)
-        content = words & ~torch.isin(input_ids, function)
-        return torch.where(content.any(1, keepdim=True), content, words)
+        return content_positions(self.config, input_ids, attention_mask)
 
     def document_mask(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """[B, L]: true where a word of a text may open, by the config's `positions`."""
@@ -200,14 +197,14 @@ class LexicalSAE(PreTrainedModel):
             return self.tag(input_ids, attention_mask, where)
         if task is not None:
             return self.classify(input_ids, attention_mask)
-        input_ids, attention_mask = _checked(input_ids, attention_mask)
+        input_ids, attention_mask = checked_inputs(input_ids, attention_mask)
         h = self.hidden_states(input_ids, attention_mask)
         return self.lexical.positions(h, self.word_mask(input_ids, attention_mask))
 
     def classify(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CircuitState:
         """One decision per text: logits [B, C]; of a text longer than `max_tokens` by windows, if
         the model reads those."""
-        input_ids, attention_mask = _checked(input_ids, attention_mask)
+        input_ids, attention_mask = checked_inputs(input_ids, attention_mask)
         if is_long(self.config, input_ids):
             return classify_windows(self, input_ids, attention_mask)
         h = self.hidden_states(input_ids, attention_mask)
@@ -225,7 +222,7 @@ class LexicalSAE(PreTrainedModel):
         `where` [B, L] names the tokens that are decided, for instance the first of each word;
         nothing is computed at the others. All word tokens if None.
         """
-        input_ids, attention_mask = _checked(input_ids, attention_mask)
+        input_ids, attention_mask = checked_inputs(input_ids, attention_mask)
         h = self.hidden_states(input_ids, attention_mask)
         mask = self.word_mask(input_ids, attention_mask)
         mask = mask if where is None else mask & where
@@ -306,18 +303,6 @@ class LexicalSAE(PreTrainedModel):
     def get_input_embeddings(self) -> nn.Module:
         embeddings: nn.Module = self.backbone.get_input_embeddings()
         return embeddings
-
-
-def _checked(input_ids: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    if attention_mask is None:
-        attention_mask = torch.ones_like(input_ids)
-    fits = input_ids.dim() == 2 and input_ids.shape == attention_mask.shape
-    if not fits or input_ids.numel() == 0:
-        raise ValueError(
-            f"input_ids has shape {tuple(input_ids.shape)} and attention_mask "
-            f"{tuple(attention_mask.shape)}; expected the same [batch, length], not empty."
-        )
-    return input_ids, attention_mask
 
 
 AutoConfig.register("lexical-sae", LexicalSAEConfig)
