@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 # in the order of `lexical-sae run --list`
 STUDIES := experiment ablation multi-dataset sparsity-frontier sota-comparison faithfulness ner \
-	bcos-ablation surgery-planted
+	bcos-ablation surgery-planted long-context senses
 
 .PHONY: test test-slow bench demo studies format clean
 

@@ -155,7 +155,7 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
             {"planted": {"word": "a", "label": "b", "share": 2}},
             "planted.share: Input should be les",
         ),
-        ({"study": ["surgery"]}, "study is ['surgery']; known: long_context, surgery"),
+        ({"study": ["surgery"]}, "study is ['surgery']; known: experiment"),
         (
             {"biased": {"dataset": "x", "split": "a", "choose": "a", "column": "c"}},
             "choose and split are both 'a'",

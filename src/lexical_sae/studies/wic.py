@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -22,30 +21,35 @@ from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.sense_contexts import word_contexts
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.report.study_page import write_study
+from lexical_sae.studies.run_folder import trained_run
 from lexical_sae.studies.wic_config import WicConfig
 from lexical_sae.text.registry import load_dataset
-from lexical_sae.training.checkpoints import last_checkpoint
-from lexical_sae.training.config import dump_config, resolve_config
+from lexical_sae.training.config import resolve_config
 from lexical_sae.training.environment import environment, plain_values, write_json
-from lexical_sae.training.run import train_run
+from lexical_sae.training.run import load_data
 
 
 def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]:
     """The whole study; leaves results.json, report.html and tables in `folder`."""
-    clock = time.perf_counter()
-    pairs = {split: _pairs(config, split) for split in ("train", "validation", "test")}
-    model, words = _expanded(config, pairs, console)
-    measured = {
-        split: measure_word_in_context(model, pairs["train"], pairs[split], config.seed)
-        for split in ("validation", "test")
-    }
-    parts = {
-        ("Same sense or not", "Do the routes of a word tell its meanings apart?"): (
+    parts: dict[tuple[str, str], tuple[Finding, float]] = {}
+    lines: list[str] = []
+    record: dict[str, Any] = {"seed": config.seed}
+    measured: dict[str, WordInContext] = {}
+    if config.pairs is not None:
+        clock = time.perf_counter()
+        pairs = {split: _pairs(config.pairs, split) for split in ("train", "validation", "test")}
+        model, words = _expanded(config, pairs, console)
+        measured = {
+            split: measure_word_in_context(model, pairs["train"], pairs[split], config.seed)
+            for split in ("validation", "test")
+        }
+        parts["Same sense or not", "Do the routes of a word tell its meanings apart?"] = (
             Finding(tables=tuple(_table(split, found) for split, found in measured.items())),
             time.perf_counter() - clock,
         )
-    }
-    lines = [_line(measured["test"])]
+        lines.append(_line(measured["test"]))
+        identity = {"model": model_hash(model), "dictionary": dictionary_hash(model)}
+        record |= {**identity, "words": words}
     runs: list[dict[str, Any]] = []
     if config.train is not None:
         clock = time.perf_counter()
@@ -61,12 +65,6 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
         )
     for line in lines:
         console.print(line, markup=False)
-    record = {
-        "model": model_hash(model),
-        "dictionary": dictionary_hash(model),
-        "words": words,
-        "seed": config.seed,
-    }
     found = plain_values(
         {
             "study": "wic",
@@ -80,13 +78,13 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
     )
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "results.json", found)
-    lead = f"{config.pairs}, {measured['test'].pairs:,} pairs"
-    write_study(folder, "Word in context", lead, lines, parts, record, found["environment"])
+    shown = f"{config.pairs}, {measured['test'].pairs:,} pairs" if measured else "the task alone"
+    write_study(folder, "Senses of words", shown, lines, parts, record, found["environment"])
     return dict(found)
 
 
-def _pairs(config: WicConfig, split: str) -> list[WordPair]:
-    data = load_dataset(config.pairs, split, text_column="sentence1", label_column="label_name")
+def _pairs(name: str, split: str) -> list[WordPair]:
+    data = load_dataset(name, split, text_column="sentence1", label_column="label_name")
     return word_pairs(data)
 
 
@@ -123,16 +121,9 @@ def _trained(
     """The test measures of a run with senses or without; what is trained is kept."""
     given = {**(config.train or {}), "seed": seed}
     given["senses"] = (given.get("senses") or {}) if on else None
-    run, target = resolve_config(given, where="train"), folder / f"{'on' if on else 'off'}-{seed}"
-    same = target / "config.yaml"
-    if same.is_file() and same.read_text(encoding="utf-8") != dump_config(run):
-        raise ValueError(f"{target} holds a run with other settings; change --output.")
-    if not (target / "metrics.json").is_file():
-        resume = last_checkpoint(target / "checkpoints") is not None
-        if "stopped" in train_run(run, target, console=console, resume=resume):
-            console.print("stopped; the same command goes on")
-            raise SystemExit(130)
-    metrics = json.loads((target / "metrics.json").read_text(encoding="utf-8"))
+    run = resolve_config(given, where="train")
+    data = load_data(run)
+    metrics = trained_run(run, folder / f"{'on' if on else 'off'}-{seed}", data, console)
     return {"seed": seed, "senses": on, "test": metrics["test"], "seconds": metrics["seconds"]}
 
 
