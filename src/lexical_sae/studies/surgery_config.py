@@ -52,7 +52,7 @@ class SurgeryConfig(Strict):
     planted: Planted | None = None
     concept: str | list[str] | None = None  # lists of words whose mention is erased and probed for
     largest_loss: Annotated[float, Field(ge=0, le=1)] = 0.01  # of accuracy, on validation rows
-    words: Annotated[int, Field(ge=1, le=200)] = 40  # that may be cut out at the most
+    words: Annotated[int, Field(ge=1, le=200)] = 80  # that may be cut out at the most
     seed: int = 0
 
     @model_validator(mode="after")
