@@ -14,6 +14,7 @@ from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.sense_choice import choose_words, fit_route
 from lexical_sae.model.sense_contexts import Contexts, word_contexts
 from lexical_sae.surgery.non_interference import check_non_interference
+from lexical_sae.surgery.saved import suppress_saved
 from lexical_sae.surgery.selection import find_words
 from lexical_sae.surgery.suppression import suppress_words
 from tests.tiny import TEXTS, tiny_model
@@ -143,6 +144,16 @@ def test_save_and_load(task: str, pooling: str, tmp_path: Path) -> None:
     assert loaded.dictionary == model.dictionary
     assert model_hash(loaded) == model_hash(model)
     assert loaded.config.expanded_words == model.config.expanded_words
+
+
+def test_a_sense_can_be_cut_out_of_a_saved_model(tmp_path: Path) -> None:
+    model = expanded()
+    model.save_pretrained(tmp_path / "model")
+    suppress_saved(tmp_path, tmp_path / "model", tmp_path / "cut", ["film#2"])
+    cut = LexicalSAE.from_pretrained(tmp_path / "cut" / "model")
+    assert cut.dictionary is not None
+    gone = [cut.dictionary.words[v] for v in (~cut.lexical.keep).nonzero()[:, 0].tolist()]
+    assert gone == ["film₂"]
 
 
 def test_the_hash_covers_the_choice() -> None:

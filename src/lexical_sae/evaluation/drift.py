@@ -18,6 +18,7 @@ from lexical_sae.evaluation.reading import NotPossible, Reading
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.tag_reading import TagReading
 from lexical_sae.model.fingerprint import dictionary_hash
+from lexical_sae.model.lexical_layer import by_word
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.state import CircuitState
@@ -58,17 +59,18 @@ def pairs_of_own_words(open_words: OpenWords, token_ids: Tensor, texts: list[set
 
 
 def overlap(
-    reading: Reading, token_ids: Tensor, texts: list[set[int]], untrained: OpenWords | None
+    reading: Reading, model: LexicalSAE, texts: list[set[int]], untrained: OpenWords | None
 ) -> Overlap:
     state: CircuitState = reading.state
     with torch.no_grad():
         size = compute_attribution_tensor(state, row_classes=state.predicted).abs()
+    token_ids = model.lexical.token_ids
     own = share_inside(
         size, pairs_of_own_words(state.open_words, token_ids, texts), state.open_words
     )
     if untrained is None:
         return Overlap(own, None)
-    inside = pairs_in(state.open_words, untrained)
+    inside = pairs_in(by_word(model.lexical, state.open_words), by_word(model.lexical, untrained))
     return Overlap(own, share_inside(size, inside, state.open_words))
 
 
@@ -98,7 +100,7 @@ def measure_drift(subject: Subject) -> Finding:
         before = subject.read(fresh, subject.test)
     found = overlap(
         reading,
-        model.lexical.token_ids,
+        model,
         texts,
         None if before is None else before.state.open_words,
     )
