@@ -62,9 +62,10 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
         )
         what = "without filler" if length is None else f"of {length:,} words"
         console.print(f"{len(texts):,} texts {what}", style="dim", markup=False)
-        found.append(measured(texts, decide_all(model, twin, [one.text for one in texts])))
         if length is not None:
             hay[length] = decide_all(model, twin, only_hay(length, config.fillers, config.seed))
+        said = decide_all(model, twin, [one.text for one in texts])
+        found.append(measured(texts, said, None if length is None else hay[length]))
     seconds = time.perf_counter() - clock
     lines = summary(found, hay, labels, config.seed, model.config.max_tokens)
     for line in lines:
@@ -85,8 +86,11 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
             "lengths": [_numbers(one, config) for one in found],
             "filler": {
                 str(length): {
-                    arm: {name: int((said == i).sum()) for i, name in enumerate(labels)}
-                    for arm, said in decisions.predicted.items()
+                    arm: {
+                        name: int((decisions.predicted(arm) == i).sum())
+                        for i, name in enumerate(labels)
+                    }
+                    for arm in ARMS
                 }
                 for length, decisions in hay.items()
             },
@@ -151,6 +155,7 @@ def _numbers(one: Measured, config: LongContextConfig) -> dict[str, Any]:
         "words": one.length,
         "texts": len(one.hay),
         "accuracy": {arm: asdict(one.accuracy(arm, config.seed)) for arm in ARMS},
+        "above_filler": {arm: asdict(one.above_filler(arm, config.seed)) for arm in ARMS},
         "places": places,
         "seconds": one.decisions.seconds,
         **{name: asdict(value) for name, value in one.estimates(config.seed).items()},

@@ -29,10 +29,12 @@ def summary(
     start = ", ".join(f"{arm} {_percent(bare.accuracy(arm, seed))}" for arm in (WHOLE, TWIN_MEAN))
     end = ", ".join(f"{arm} {_percent(longest.accuracy(arm, seed))}" for arm in ARMS)
     told = longest.estimates(seed)
-    said = hay[longest.length].predicted
+    said = hay[longest.length]
+    above = ", ".join(f"{arm} {_percent(longest.above_filler(arm, seed))}" for arm in ARMS)
     return [
         f"Both models read {max_tokens} tokens at once. Needles alone: {start}.",
         f"In {longest.length:,} words: {end}.",
+        f"The same, with what filler alone gives each class taken off: {above}.",
         _compared(longest, WHOLE, CUT, seed),
         _compared(longest, WHOLE, TWIN_MEAN, seed),
         _compared(longest, WHOLE, TWIN_MAX, seed),
@@ -42,7 +44,9 @@ def summary(
         f"{bare.estimates(seed)['open_words'].value or 0:.0f} for a needle alone, "
         f"{told['open_words'].value or 0:.0f} then.",
         f"Filler alone, {longest.length:,} words: "
-        + "; ".join(f"{arm} says {_rates(said[arm], labels)}" for arm in (WHOLE, TWIN_MEAN))
+        + "; ".join(
+            f"{arm} says {_rates(said.predicted(arm), labels)}" for arm in (WHOLE, TWIN_MEAN)
+        )
         + ".",
     ]
 
