@@ -44,9 +44,10 @@ class Measured:
             return Estimate(None, why="there is no filler")
         return mean_estimate(self._right(arm, above=self.filler), seed)
 
-    def ahead(self, first: str, second: str, seed: int) -> Estimate:
+    def ahead(self, first: str, second: str, seed: int, above: Decisions | None = None) -> Estimate:
         """How far the first arm's accuracy is above the second's, needle by needle."""
-        return mean_estimate(self._right(first) - self._right(second), seed)
+        right = [self._right(arm, above=above) for arm in (first, second)]
+        return mean_estimate(right[0] - right[1], seed)
 
     def _right(
         self, arm: str, place: float | None = None, above: Decisions | None = None

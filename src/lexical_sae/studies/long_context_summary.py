@@ -35,9 +35,7 @@ def summary(
         f"Both models read {max_tokens} tokens at once. Needles alone: {start}.",
         f"In {longest.length:,} words: {end}.",
         f"The same, with what filler alone gives each class taken off: {above}.",
-        _compared(longest, WHOLE, CUT, seed),
-        _compared(longest, WHOLE, TWIN_MEAN, seed),
-        _compared(longest, WHOLE, TWIN_MAX, seed),
+        *(_compared(longest, WHOLE, other, seed) for other in (CUT, TWIN_MEAN, TWIN_MAX)),
         f"In {longest.length:,} words the needle is {_percent(told['needle_words'])} of the words "
         f"and gives {_percent(told['needle_share'])} of the evidence; the strongest word is its "
         f"own in {_percent(told['top_in_needle'])}. Open words: "
@@ -52,13 +50,15 @@ def summary(
 
 
 def _compared(one: Measured, ours: str, other: str, seed: int) -> str:
-    apart = one.ahead(ours, other, seed)
-    value, low, high = (100 * (v or 0.0) for v in (apart.value, apart.low, apart.high))
+    plain = _apart(one.ahead(ours, other, seed))
+    above = _apart(one.ahead(ours, other, seed, one.filler))
+    return f"{ours} against {other}, {one.length:,} words: {plain}; above filler {above}."
+
+
+def _apart(found: Estimate) -> str:
+    value, low, high = (100 * (v or 0.0) for v in (found.value, found.low, found.high))
     verdict = "ahead" if low > 0 else "behind" if high < 0 else "no difference is shown"
-    return (
-        f"{ours} against {other}, {one.length:,} words: {value:+.1f} points "
-        f"({low:+.1f} to {high:+.1f}): {verdict}."
-    )
+    return f"{value:+.1f} points ({low:+.1f} to {high:+.1f}), {verdict}"
 
 
 def _rates(said: np.ndarray, labels: Sequence[str]) -> str:
