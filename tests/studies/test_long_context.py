@@ -17,7 +17,13 @@ from lexical_sae.evaluation.dense_states import dense_states, dense_window_logit
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.studies.files import load_study
 from lexical_sae.studies.long_context_config import LongContextConfig
-from lexical_sae.studies.long_context_reading import ARMS, by_needle, most_certain, pointing
+from lexical_sae.studies.long_context_reading import (
+    ARMS,
+    Decisions,
+    by_needle,
+    most_certain,
+    pointing,
+)
 from lexical_sae.studies.needles import alone, choose_needles, haystacks, only_hay
 from lexical_sae.studies.neutral_text import LISTS, TEMPLATES
 from tests.command_line import run
@@ -63,6 +69,8 @@ def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
     assert bare["accuracy"]["twin, mean over windows"] == bare["accuracy"]["twin, cut"]
     assert bare["needle_share"]["value"] == pytest.approx(1)
     assert bare["top_in_needle"]["value"] == 1.0
+    assert bare["above_filler"]["ours, cut"]["value"] is None
+    assert found["lengths"][2]["above_filler"]["ours, cut"]["value"] is not None
     assert sum(found["filler"]["90"]["ours, cut"].values()) == 2
     assert set(found["lengths"][2]["places"]) == {"0.0", "1.0"}
     page = (out / "report.html").read_text()
@@ -115,7 +123,16 @@ def test_pointing() -> None:
     nothing = pointing(replace(told, vocabulary=()), hay)
     assert np.isnan(nothing.share)
     assert by_needle([1.0, float("nan")], [hay, hay]).tolist() == [1.0]
-    assert most_certain(torch.tensor([[0.0, 0.5], [3.0, 0.0], [0.0, 1.0]])) == 0
+    assert most_certain(torch.tensor([[0.0, 0.5], [3.0, 0.0], [0.0, 1.0]])).tolist() == [3.0, 0.0]
+
+
+def test_a_leaning_of_the_filler_can_be_taken_off() -> None:
+    def said(*logits: list[float]) -> Decisions:
+        return Decisions({ARMS[0]: np.array(logits)}, {}, np.zeros(0, np.int64), ())
+
+    found, filler = said([3.0, 2.5], [3.0, 0.5]), said([2.0, 0.0], [2.0, 1.0])
+    assert found.predicted(ARMS[0]).tolist() == [0, 0]
+    assert found.predicted(ARMS[0], filler).tolist() == [1, 0]
 
 
 def test_quick_and_the_experiment(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from lexical_sae.studies.long_context_reading import ARMS, Decisions, decide_all
 from lexical_sae.studies.long_context_summary import summary
 from lexical_sae.studies.needles import alone, choose_needles, haystacks, only_hay
 from lexical_sae.studies.run_folder import trained_run
+from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.config import resolve_config
 from lexical_sae.training.environment import environment, plain_values, write_json
 from lexical_sae.training.run import Data, load_data
@@ -44,11 +45,8 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
             f"{run.dataset} has no train and test split of labelled texts; a long-context study "
             "needs both."
         )
-    if config.train_rows is not None:  # evenly spread, since files may be sorted by class
-        rows = spread(len(data.train), config.train_rows)
-        data = replace(data, train=data.train.select(rows))
     needles = choose_needles(test, config.needles, min(config.lengths) // 2, config.seed)
-    model, twin = _trained(config, data, folder, console)
+    model, twin = _trained(config, _some_rows(data, config.train_rows), folder, console)
     labels = list(model.config.labels)
     needles = same_labels(needles, labels)
     found: list[Measured] = []
@@ -62,9 +60,10 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
         )
         what = "without filler" if length is None else f"of {length:,} words"
         console.print(f"{len(texts):,} texts {what}", style="dim", markup=False)
-        found.append(measured(texts, decide_all(model, twin, [one.text for one in texts])))
         if length is not None:
             hay[length] = decide_all(model, twin, only_hay(length, config.fillers, config.seed))
+        said = decide_all(model, twin, [one.text for one in texts])
+        found.append(measured(texts, said, None if length is None else hay[length]))
     seconds = time.perf_counter() - clock
     lines = summary(found, hay, labels, config.seed, model.config.max_tokens)
     for line in lines:
@@ -85,8 +84,11 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
             "lengths": [_numbers(one, config) for one in found],
             "filler": {
                 str(length): {
-                    arm: {name: int((said == i).sum()) for i, name in enumerate(labels)}
-                    for arm, said in decisions.predicted.items()
+                    arm: {
+                        name: int((decisions.predicted(arm) == i).sum())
+                        for i, name in enumerate(labels)
+                    }
+                    for arm in ARMS
                 }
                 for length, decisions in hay.items()
             },
@@ -121,6 +123,18 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
     return dict(results)
 
 
+def _some_rows(data: Data, rows: int | None) -> Data:
+    """No more than `rows` of each split, evenly spread, since files may be sorted by class."""
+    if rows is None:
+        return data
+
+    def some(split: TextDataset) -> TextDataset:
+        return split.select(spread(len(split), rows))
+
+    held = [None if split is None else some(split) for split in (data.validation, data.test)]
+    return Data(some(data.train), *held)
+
+
 def _trained(
     config: LongContextConfig, data: Data, folder: Path, console: Console
 ) -> tuple[LexicalSAE, DenseTwin]:
@@ -151,6 +165,7 @@ def _numbers(one: Measured, config: LongContextConfig) -> dict[str, Any]:
         "words": one.length,
         "texts": len(one.hay),
         "accuracy": {arm: asdict(one.accuracy(arm, config.seed)) for arm in ARMS},
+        "above_filler": {arm: asdict(one.above_filler(arm, config.seed)) for arm in ARMS},
         "places": places,
         "seconds": one.decisions.seconds,
         **{name: asdict(value) for name, value in one.estimates(config.seed).items()},

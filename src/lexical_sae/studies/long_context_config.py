@@ -16,7 +16,7 @@ PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)
 class LongContextConfig(Strict):
     study: Literal["long_context"] = "long_context"
     train: dict[str, Any]  # as `lexical-sae train` takes it; the dense twin is trained likewise
-    train_rows: Annotated[int, Field(ge=1)] | None = None  # evenly spread; null: all
+    train_rows: Annotated[int, Field(ge=1)] | None = None  # of each split; null: all
     lengths: list[Annotated[int, Field(ge=20, le=100_000)]] = list(LENGTHS)  # noqa: RUF012
     places: list[Annotated[float, Field(ge=0, le=1)]] = list(PLACES)  # noqa: RUF012
     needles: Annotated[int, Field(ge=2)] = 100  # test texts, as many of each class

@@ -27,6 +27,7 @@ class Measured:
     length: int
     hay: tuple[Haystack, ...]
     decisions: Decisions
+    filler: Decisions | None  # of texts as long without a needle; none for needles alone
     pointing: tuple[Pointing, ...]
 
     @property
@@ -37,15 +38,24 @@ class Measured:
         """Over needles; at one place or at all."""
         return mean_estimate(self._right(arm, place), seed)
 
-    def ahead(self, first: str, second: str, seed: int) -> Estimate:
-        """How far the first arm's accuracy is above the second's, needle by needle."""
-        return mean_estimate(self._right(first) - self._right(second), seed)
+    def above_filler(self, arm: str, seed: int) -> Estimate:
+        """The accuracy of what the logits are above those of filler alone."""
+        if self.filler is None:
+            return Estimate(None, why="there is no filler")
+        return mean_estimate(self._right(arm, above=self.filler), seed)
 
-    def _right(self, arm: str, place: float | None = None) -> Floats:
+    def ahead(self, first: str, second: str, seed: int, above: Decisions | None = None) -> Estimate:
+        """How far the first arm's accuracy is above the second's, needle by needle."""
+        right = [self._right(arm, above=above) for arm in (first, second)]
+        return mean_estimate(right[0] - right[1], seed)
+
+    def _right(
+        self, arm: str, place: float | None = None, above: Decisions | None = None
+    ) -> Floats:
         """[needles]: share of the places at which each needle is found."""
         rows = [i for i, one in enumerate(self.hay) if place is None or one.place == place]
         labels = np.array([one.label for one in self.hay])
-        right = (self.decisions.predicted[arm] == labels).astype(np.float64)
+        right = (self.decisions.predicted(arm, above) == labels).astype(np.float64)
         return by_needle(right[rows], [self.hay[i] for i in rows])
 
     def estimates(self, seed: int) -> dict[str, Estimate]:
@@ -61,36 +71,47 @@ class Measured:
         }
 
 
-def measured(hay: Sequence[Haystack], decisions: Decisions) -> Measured:
+def measured(hay: Sequence[Haystack], decisions: Decisions, filler: Decisions | None) -> Measured:
     told = tuple(
         pointing(one, where) for one, where in zip(decisions.explanations, hay, strict=True)
     )
-    return Measured(hay[0].length, tuple(hay), decisions, told)
+    return Measured(hay[0].length, tuple(hay), decisions, filler, told)
 
 
 def by_length(found: Sequence[Measured], seed: int) -> Finding:
     rows: list[tuple[Cell, ...]] = []
-    lines: dict[str, list[tuple[float, float]]] = {arm: [] for arm in ARMS}
+    titles = ("Accuracy against length", "Accuracy above filler against length")
+    lines: dict[str, dict[str, list[tuple[float, float]]]] = {
+        title: {arm: [] for arm in ARMS} for title in titles
+    }
     for one in found:
         for arm in ARMS:
-            accuracy = one.accuracy(arm, seed)
+            both = (one.accuracy(arm, seed), one.above_filler(arm, seed))
             each = 1000 * one.decisions.seconds[arm] / len(one.hay)
-            rows.append((one.name, arm, len(one.hay), *_percent(accuracy), each))
-            if one.length != ALONE and accuracy.value is not None:
-                lines[arm].append((float(one.length), 100 * accuracy.value))
-    columns = ("words", "model", "texts", "accuracy, %", "from", "to", "ms per text")
+            cells = [cell for value in both for cell in _percent(value)]
+            rows.append((one.name, arm, len(one.hay), *cells, each))
+            for title, value in zip(titles, both, strict=True):
+                if one.length != ALONE and value.value is not None:
+                    lines[title][arm].append((float(one.length), 100 * value.value))
+    columns = (
+        *("words", "model", "texts", "accuracy, %", "from", "to"),
+        *("above filler, %", "from ", "to ", "ms per text"),
+    )
     return Finding(
         tables=(FindingTable("Accuracy by length", columns, tuple(rows)),),
-        curves=(
+        curves=tuple(
             Curve(
-                "Accuracy against length",
+                title,
                 "words of the text",
                 "accuracy, %",
-                {arm: tuple(points) for arm, points in lines.items()},
-            ),
+                {arm: tuple(points) for arm, points in by_arm.items()},
+            )
+            for title, by_arm in lines.items()
         ),
         notes=(
             "95 % intervals over needles; the places of one needle are resampled together",
+            "above filler: accuracy of the logits less the mean logits of filler alone of the same "
+            "length, so that leaning towards one class whatever the text counts for nothing",
             "cut: only the first max_tokens of a text are read; ours in windows includes the "
             "explanation of every text",
         ),
@@ -166,7 +187,7 @@ def hay_alone(found: dict[int, Decisions], labels: Sequence[str]) -> Finding:
     rows: list[tuple[Cell, ...]] = []
     for length, decisions in found.items():
         for arm in ARMS:
-            said = np.bincount(decisions.predicted[arm], minlength=len(labels))
+            said = np.bincount(decisions.predicted(arm), minlength=len(labels))
             opened = float(decisions.open_words.mean()) if arm == ARMS[0] else None
             rows.append((length, arm, *(100 * said / said.sum()).tolist(), opened))
     columns = ("words", "model", *(f"{name}, %" for name in labels), "open words")

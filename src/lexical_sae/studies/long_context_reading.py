@@ -44,56 +44,60 @@ class Pointing:
 class Decisions:
     """What every arm says of N texts of one length."""
 
-    predicted: dict[str, Ints]  # arm: [N]
+    logits: dict[str, Floats]  # arm: [N, C]
     seconds: dict[str, float]  # arm: for all texts together
     open_words: Ints  # [N] of ours in windows
     explanations: tuple[Explanation, ...]  # [N] of ours in windows
 
+    def predicted(self, arm: str, filler: Decisions | None = None) -> Ints:
+        """[N] labels; with `filler` of what the logits are above those of filler alone on average,
+        so that a leaning towards one class, whatever the text, counts for nothing."""
+        logits = self.logits[arm]
+        above = logits if filler is None else logits - filler.logits[arm].mean(0)
+        labels: Ints = above.argmax(1)
+        return labels
+
 
 def decide_all(model: LexicalSAE, twin: DenseTwin, texts: Sequence[str]) -> Decisions:
     """Every arm; ours in windows is explained too, which its seconds include."""
-    labels = list(model.config.labels)
-    seconds = {}
+    logits: dict[str, Floats] = {}
+    seconds: dict[str, float] = {}
     clock = time.perf_counter()
     found: dict[int, Explanation] = {}
     open_words = np.zeros(len(texts), dtype=np.int64)
+    logits[WHOLE] = np.zeros((len(texts), len(model.config.labels)))
     model.read_windows()
     try:
         for batch in explained_batches(model, texts, batch_size=AT_ONCE):
             found.update(zip(batch.index, batch.explanations, strict=True))
             open_words[list(batch.index)] = batch.state.open_words.counts().cpu().numpy()
+            logits[WHOLE][list(batch.index)] = batch.state.logits.cpu().numpy()
     finally:
         model.read_windows(False)
-    explanations = tuple(found[row] for row in range(len(texts)))
     seconds[WHOLE], clock = time.perf_counter() - clock, time.perf_counter()
-    cut = read_texts(model, texts, [0] * len(texts)).state.predicted
+    logits[CUT] = read_texts(model, texts, [0] * len(texts)).state.logits.double().cpu().numpy()
     seconds[CUT], clock = time.perf_counter() - clock, time.perf_counter()
     each = [
-        logits
+        windows.double()
         for start in range(0, len(texts), AT_ONCE)
-        for logits in dense_window_logits(twin, texts[start : start + AT_ONCE])
+        for windows in dense_window_logits(twin, texts[start : start + AT_ONCE])
     ]
+    # the twin's head is linear, so this is what it says of the mean of the windows' states
+    logits[TWIN_MEAN] = torch.stack([windows.mean(0) for windows in each]).numpy()
+    logits[TWIN_MAX] = torch.stack([most_certain(windows) for windows in each]).numpy()
     # one reading serves both ways to join the windows
     seconds[TWIN_MEAN] = seconds[TWIN_MAX] = time.perf_counter() - clock
     clock = time.perf_counter()
     with torch.no_grad():
-        first = twin.head(dense_states(twin, texts)).argmax(-1)
+        logits[TWIN_CUT] = twin.head(dense_states(twin, texts)).double().numpy()
     seconds[TWIN_CUT] = time.perf_counter() - clock
-    predicted = {
-        WHOLE: np.array([labels.index(one.predicted) for one in explanations]),
-        CUT: cut.cpu().numpy(),
-        # the twin's head is linear, so this is its label for the mean of the windows' states
-        TWIN_MEAN: np.array([int(logits.mean(0).argmax()) for logits in each]),
-        TWIN_MAX: np.array([most_certain(logits) for logits in each]),
-        TWIN_CUT: first.numpy(),
-    }
-    return Decisions(predicted, seconds, open_words, explanations)
+    explanations = tuple(found[row] for row in range(len(texts)))
+    return Decisions(logits, seconds, open_words, explanations)
 
 
-def most_certain(logits: Tensor) -> int:
-    """The label of the window (logits [W, C]) whose probability for its label is the largest."""
-    best, label = logits.double().softmax(-1).max(-1)
-    return int(label[best.argmax()])
+def most_certain(logits: Tensor) -> Tensor:
+    """[C]: those of the window (logits [W, C]) whose probability for its label is the largest."""
+    return logits[logits.double().softmax(-1).amax(-1).argmax()]
 
 
 def pointing(explanation: Explanation, hay: Haystack) -> Pointing:

@@ -29,32 +29,36 @@ def summary(
     start = ", ".join(f"{arm} {_percent(bare.accuracy(arm, seed))}" for arm in (WHOLE, TWIN_MEAN))
     end = ", ".join(f"{arm} {_percent(longest.accuracy(arm, seed))}" for arm in ARMS)
     told = longest.estimates(seed)
-    said = hay[longest.length].predicted
+    said = hay[longest.length]
+    above = ", ".join(f"{arm} {_percent(longest.above_filler(arm, seed))}" for arm in ARMS)
     return [
         f"Both models read {max_tokens} tokens at once. Needles alone: {start}.",
         f"In {longest.length:,} words: {end}.",
-        _compared(longest, WHOLE, CUT, seed),
-        _compared(longest, WHOLE, TWIN_MEAN, seed),
-        _compared(longest, WHOLE, TWIN_MAX, seed),
+        f"The same, with what filler alone gives each class taken off: {above}.",
+        *(_compared(longest, WHOLE, other, seed) for other in (CUT, TWIN_MEAN, TWIN_MAX)),
         f"In {longest.length:,} words the needle is {_percent(told['needle_words'])} of the words "
         f"and gives {_percent(told['needle_share'])} of the evidence; the strongest word is its "
         f"own in {_percent(told['top_in_needle'])}. Open words: "
         f"{bare.estimates(seed)['open_words'].value or 0:.0f} for a needle alone, "
         f"{told['open_words'].value or 0:.0f} then.",
         f"Filler alone, {longest.length:,} words: "
-        + "; ".join(f"{arm} says {_rates(said[arm], labels)}" for arm in (WHOLE, TWIN_MEAN))
+        + "; ".join(
+            f"{arm} says {_rates(said.predicted(arm), labels)}" for arm in (WHOLE, TWIN_MEAN)
+        )
         + ".",
     ]
 
 
 def _compared(one: Measured, ours: str, other: str, seed: int) -> str:
-    apart = one.ahead(ours, other, seed)
-    value, low, high = (100 * (v or 0.0) for v in (apart.value, apart.low, apart.high))
+    plain = _apart(one.ahead(ours, other, seed))
+    above = _apart(one.ahead(ours, other, seed, one.filler))
+    return f"{ours} against {other}, {one.length:,} words: {plain}; above filler {above}."
+
+
+def _apart(found: Estimate) -> str:
+    value, low, high = (100 * (v or 0.0) for v in (found.value, found.low, found.high))
     verdict = "ahead" if low > 0 else "behind" if high < 0 else "no difference is shown"
-    return (
-        f"{ours} against {other}, {one.length:,} words: {value:+.1f} points "
-        f"({low:+.1f} to {high:+.1f}): {verdict}."
-    )
+    return f"{value:+.1f} points ({low:+.1f} to {high:+.1f}), {verdict}"
 
 
 def _rates(said: np.ndarray, labels: Sequence[str]) -> str:
