@@ -94,7 +94,13 @@ class PlainObjective(Objective):
             )
         self.inside = _dense(self.reference.words) if self.reference is not None else None
 
-    def _terms(self, state: DenseState, batch: Batch) -> dict[str, Tensor]:  # type: ignore[override]
+    def _open_now(self, open_words: DenseState) -> float:  # type: ignore[override]
+        live = float(open_words.counts().float().mean())
+        return min(self.density.open_words or 0.0, live)
+
+    def _terms(  # type: ignore[override]
+        self, state: DenseState, batch: Batch, number: float
+    ) -> dict[str, Tensor]:
         settings, s, head = self.settings, state.s, state.head
         predicted = state.logits.argmax(-1)  # [B]
         active = (state.u > 0).to(s.dtype)  # [B, width]
@@ -111,8 +117,6 @@ class PlainObjective(Objective):
             values["separation"] = self._separation(size, predicted)
             self._move_centroids(size.detach(), predicted)
         if settings.sparsity is not None:
-            live = float((s > 0).sum(-1).double().mean())
-            number = min(self.density.open_words or 0.0, live)
             excess = math.log(max(1.0, number / self.density.aim))
             L1 = s.sum(-1).mean()
             values["sparsity"] = excess * L1 / L1.detach().clamp(min=FLOOR)
