@@ -59,3 +59,17 @@ def test_frozen_embeddings_leave_the_dictionary_free(family: str) -> None:
     frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
     assert len(frozen) == 1
     assert model.get_parameter(frozen[0]) is model.get_input_embeddings().weight
+
+
+def test_word_dropout_hides_words_from_the_head_and_from_nothing_else() -> None:
+    model = tiny_model("bert")
+    prepare_model(model, Settings(dropout=0.0, word_dropout=0.5))
+    encoded = model.encode(TEXTS[:4]).model_inputs()
+    model.train()
+    torch.manual_seed(0)
+    one, other = (model.classify(**encoded) for _ in range(2))
+    assert torch.equal(one.open_words.value, other.open_words.value)
+    assert not torch.equal(one.logits, other.logits)
+    model.eval()
+    one, other = (model.classify(**encoded) for _ in range(2))
+    assert torch.equal(one.logits, other.logits)

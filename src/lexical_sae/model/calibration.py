@@ -73,8 +73,7 @@ def _logit_rows(model: LexicalSAE, texts: Sequence[str]) -> Iterator[Tensor]:
             pick = torch.randperm(len(packed), generator=generator)[:_TOKENS_PER_BATCH]
             rows = packed[pick.to(packed.device)] @ lexical.weight.T + lexical.bias
         else:
-            pooled = pooled_logits(
-                packed, lexical.weight, lexical.bias, where.document, where.batch
-            )
+            pooled = pooled_logits(packed, lexical.weight, where.document, where.batch)
+            pooled += lexical.bias
             rows = pooled[torch.isfinite(pooled).all(1)]  # texts without words say nothing
         yield rows[:, lexical.word_keep()]

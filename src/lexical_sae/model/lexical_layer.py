@@ -163,6 +163,8 @@ class LexicalLayer(nn.Module):
             packed.detach(), self.weight, self.bias, self._word_bound(bound)
         )
         z = pair_logits(packed, self.weight, self.bias, source, word)
+        above = z.detach() > bound[word]
+        source, word, z = source[above], word[above], z[above]
         tokens = self._gated(
             z, theta, where.flat[source], word, where.position[source], (where.batch, where.length)
         )

@@ -32,7 +32,7 @@ from lexical_sae.model.heads import Head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.masks import checked_inputs, content_positions, word_positions
 from lexical_sae.model.memory import MemoryEstimate, estimate_memory
-from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.open_words import OpenWords, dropped
 from lexical_sae.model.sense_choice import WordChoice
 from lexical_sae.model.sense_notes import SenseNote
 from lexical_sae.model.state import CircuitState
@@ -88,6 +88,7 @@ class LexicalSAE(PreTrainedModel):
         self.tokenizer = tokenizer
         self.dictionary = dictionary
         self.sense_notes: dict[str, SenseNote] = {}  # labels and examples, by name
+        self.word_dropout = 0.0  # in training, the share of open words that the head does not see
         if backbone is None:
             self.backbone = loaded.model
             self.post_init()
@@ -209,7 +210,8 @@ class LexicalSAE(PreTrainedModel):
             return classify_windows(self, input_ids, attention_mask)
         h = self.hidden_states(input_ids, attention_mask)
         open_words = self.lexical.documents(h, self.document_mask(input_ids, attention_mask))
-        return CircuitState(self.head(open_words), open_words, self.head)
+        logits = self.head(dropped(open_words, self.word_dropout, self.training))
+        return CircuitState(logits, open_words, self.head)
 
     def tag(
         self,
@@ -227,8 +229,8 @@ class LexicalSAE(PreTrainedModel):
         mask = self.word_mask(input_ids, attention_mask)
         mask = mask if where is None else mask & where
         open_words = self.lexical.positions(h, mask)
-        logits = self.head(open_words).view(*open_words.shape, -1)
-        return CircuitState(logits, open_words, self.head, real_rows=mask)
+        logits = self.head(dropped(open_words, self.word_dropout, self.training))
+        return CircuitState(logits.view(*mask.shape, -1), open_words, self.head, real_rows=mask)
 
     # -- texts ---------------------------------------------------------------------------------
 
@@ -300,9 +302,8 @@ class LexicalSAE(PreTrainedModel):
         """Peak bytes of one step, before it is run; see `model.memory`."""
         return estimate_memory(self, batch, length, training, open_words)
 
-    def get_input_embeddings(self) -> nn.Module:
-        embeddings: nn.Module = self.backbone.get_input_embeddings()
-        return embeddings
+    def get_input_embeddings(self) -> Any:
+        return self.backbone.get_input_embeddings()
 
 
 AutoConfig.register("lexical-sae", LexicalSAEConfig)

@@ -23,6 +23,7 @@ from torch.utils._pytree import tree_iter
 from lexical_sae.model.backbone import LexicalTransform, backbone_states, rebuild_backbone
 from lexical_sae.model.calibration import DEFAULT_OPEN_WORDS
 from lexical_sae.model.gate import WINDOW_REACH
+from lexical_sae.model.screen import FEWEST_ROWS, low_precision_is_fast
 from lexical_sae.model.selection import block_sizes
 
 if TYPE_CHECKING:
@@ -178,6 +179,8 @@ def _lexical_bytes(model: LexicalSAE, batch: int, length: int, pairs: int, train
     packed = 2 * tokens * hidden * size  # the packed states, and their gradient
     block = min(row_block, tokens) * min(word_block, words) * (size + 1)
     pooled = 0 if model.config.task == "tagging" else 2 * batch * words * size
+    if low_precision_is_fast() and tokens >= FEWEST_ROWS:
+        block += 2 * (words + tokens) * hidden  # the screen's bfloat16 copies
     indices = 8
     per_pair = 12 * indices + 8 * size  # rows, words, positions, orders; values and gradients
     width = len(model.config.labels) + (

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -111,6 +112,13 @@ class OpenWords:
         kept = self.subset(flat[self.row])
         new_row = torch.cumsum(flat.long(), 0) - 1  # [rows]
         return replace(kept, row=new_row[kept.row], shape=(int(flat.sum()),))
+
+
+def dropped(open_words: OpenWords, share: float, training: bool) -> OpenWords:
+    """In training a random share of the pairs at 0, the others larger by as much (dropout)."""
+    if not training or share == 0.0:
+        return open_words
+    return open_words.scaled(F.dropout(torch.ones_like(open_words.value), share))
 
 
 def largest_first(group: Tensor, value: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Which (row, word) pairs can be open: the one dense product, in blocks that fit in cache.
 
-Selection has no gradient. It returns candidates only; the gate decides on logits that are
-recomputed pair by pair, so the result does not depend on the block sizes.
+Selection has no gradient. The product only finds candidates; logits that are computed again pair
+by pair decide, so the result depends neither on the block sizes nor on the product's precision.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lexical_sae.model.open_words import largest_first, row_offsets
 from lexical_sae.model.pair_logits import pair_logits
+from lexical_sae.model.screen import full_slack, make_screen
 
 # Measured on two cores (docs/performance.md); on an accelerator larger blocks feed it better.
 CPU_BLOCK = (512, 512)
@@ -47,12 +48,11 @@ def block_sizes(device: torch.device) -> tuple[int, int]:
 def pooled_logits(
     h: Tensor,
     E: Tensor,
-    b: Tensor,
     document: Tensor,
     documents: int,
     block: tuple[int, int] | None = None,
 ) -> Tensor:
-    """Max over each document's positions of h·E + b: [documents, V]; −inf for an empty one.
+    """Max over each document's positions of h·E: [documents, V]; −inf for an empty one.
 
     h [N, H] packed, document [N] ascending. Holds one block of logits, never [N, V].
     """
@@ -71,20 +71,7 @@ def pooled_logits(
                 target = pooled[doc, left : left + word_block]
                 torch.maximum(target, z[top : top + length].amax(0), out=target)
                 top += length
-    return pooled.add_(b)
-
-
-def rounding(h: Tensor, E: Tensor, b: Tensor) -> Tensor:
-    """[V]: how far two ways of computing h·E[v] + b[v] can differ, for any row of h.
-
-    Each product is within H·(eps/2)·|h|·|E[v]| of the true one, and adding b and comparing round a
-    few times more. A blocked product finds the candidates to within this, and the pair's own logit
-    decides; so block sizes, padding and the rest of the batch cannot change the result.
-    """
-    longest = torch.linalg.vector_norm(h, dim=1).max() if h.shape[0] else h.new_zeros(())
-    relative = (h.shape[1] + 8) * torch.finfo(h.dtype).eps
-    slack: Tensor = relative * (longest * torch.linalg.vector_norm(E, dim=1) + b.abs())
-    return slack
+    return pooled
 
 
 @torch.no_grad()
@@ -100,14 +87,15 @@ def select_documents(
 
     bound [V]. The position is the first one at which the maximum is reached.
     """
-    slack = rounding(h, E, b)
-    pooled = pooled_logits(h, E, b, where.document, where.batch, block)
-    document, word = (pooled > bound - slack).nonzero(as_tuple=True)
-    del pooled
-    pair, packed = _near_maxima(h, E, slack, where, document, word)
+    screen = make_screen(h, E, b)
+    pooled = pooled_logits(screen.rows, screen.table, where.document, where.batch, block)
+    document, word = (pooled >= screen.floor(bound, b)).nonzero(as_tuple=True)
+    del pooled, screen
+    pair, packed = _near_maxima(h, E, full_slack(h, E, b), where, document, word)
     z = pair_logits(h, E, b, packed, word[pair])
     best = largest_first(pair, z)[row_offsets(pair, len(word))[:-1]]
-    return document, word, packed[best]
+    above = z[best] > bound[word]
+    return document[above], word[above], packed[best][above]
 
 
 def _near_maxima(
@@ -137,17 +125,19 @@ def _near_maxima(
 def select_positions(
     h: Tensor, E: Tensor, b: Tensor, bound: Tensor, block: tuple[int, int] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(packed row [P], word [P]) with h·E + b > bound, sorted by row, then word."""
+    """(packed row [P], word [P]) sorted by row, then word: all with h·E + b > bound, and some that
+    come so near to it that only their own logits can tell."""
     row_block, word_block = block or block_sizes(h.device)
-    floor = bound - rounding(h, E, b) - b  # compare the bare product: b never has to be added
+    screen = make_screen(h, E, b)
+    floor = screen.floor(bound, b)  # of the bare product: b never has to be added
     found_rows: list[Tensor] = []
     found_words: list[Tensor] = []
     for start in range(0, h.shape[0], row_block):
-        rows = h[start : start + row_block]
+        rows = screen.rows[start : start + row_block]
         keys = []
         for left in range(0, E.shape[0], word_block):
-            z = rows @ E[left : left + word_block].T
-            row, word = (z > floor[left : left + word_block]).nonzero(as_tuple=True)
+            z = rows @ screen.table[left : left + word_block].T
+            row, word = (z >= floor[left : left + word_block]).nonzero(as_tuple=True)
             keys.append(row * E.shape[0] + (word + left))
         key = torch.cat(keys).sort().values
         found_rows.append(torch.div(key, E.shape[0], rounding_mode="floor") + start)

@@ -21,6 +21,8 @@ def prepare_model(model: nn.Module, settings: Settings) -> None:
         model.lexical.weight.requires_grad_(False)
     if settings.dropout is not None:
         set_dropout(backbone, settings.dropout)
+    if isinstance(model, LexicalSAE):
+        model.word_dropout = settings.word_dropout
 
 
 def set_dropout(backbone: nn.Module, rate: float) -> None:

@@ -151,6 +151,7 @@ class Settings(Part):
     max_gradient_norm: Annotated[float, Field(gt=0, le=1e6)] = 1.0
     weight_average: Share | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    word_dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     freeze_embeddings: bool = False
 
     model: ModelOptions = ModelOptions()
