@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.config import RunConfig, dump_config
 from lexical_sae.training.run import Data, train_run
 
@@ -23,7 +24,7 @@ def finished_run(
         raise SystemExit(f"{where} holds a run with other settings; remove it or change --output")
     if not finished.exists():
         console.print(title, style="bold", markup=False)
-        resume = (where / "checkpoints").is_dir() and any((where / "checkpoints").iterdir())
+        resume = last_checkpoint(where / "checkpoints") is not None
         if "stopped" in train_run(config, where, console=console, resume=resume, data=data):
             raise SystemExit("stopped; the same command goes on")
     result: dict[str, Any] = json.loads(finished.read_text())

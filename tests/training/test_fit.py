@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+from lexical_sae.attribution.verify import verify_sum
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.training.fit import Fitted, build_model, fit
 from lexical_sae.training.head_start import fit_head
+from lexical_sae.training.objective import Objective
 from lexical_sae.training.reference import collect_reference
 from tests.training.small import save_backbone, small_config, small_dataset
 
@@ -92,8 +94,35 @@ def test_early_stopping_takes_the_best_of_the_circuit_phase(backbone: Path, tmp_
     assert best is not None
     assert best.best is not None
     assert best.best % 1 == pytest.approx(max(e["eval_accuracy"] for e in evaluations) % 1)
+    # what is told of validation is told of the weights that are kept
+    kept = max(evaluations, key=lambda line: line["eval_accuracy"])
+    assert done.validation["accuracy"] == kept["eval_accuracy"]
     again = done.trainer.evaluate()
     assert again["eval_accuracy"] == pytest.approx(max(e["eval_accuracy"] for e in evaluations))
+
+
+def test_an_evaluation_right_after_the_warm_up_is_none_of_the_circuit_phase(
+    backbone: Path, tmp_path: Path
+) -> None:
+    done = run(backbone, tmp_path, early_stopping=5, epochs=4, warmup_fraction=0.5)
+    assert done.trainer is not None
+    phases = [line["eval_phase"] for line in done.trainer.state.log_history if "eval_phase" in line]
+    assert phases == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_terms_see_the_words_that_dropout_hides_from_the_head(
+    backbone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, residuals = Objective._terms, []
+
+    def watched(self: Objective, state: Any, batch: Any, number: float) -> Any:
+        residuals.append(float(verify_sum(state).residual.max()))
+        return plain(self, state, batch, number)
+
+    monkeypatch.setattr(Objective, "_terms", watched)
+    run(backbone, tmp_path, word_dropout=0.5)
+    assert residuals
+    assert max(residuals) < 1e-5
 
 
 def test_the_twin_has_the_same_batches_and_no_words(backbone: Path, tmp_path: Path) -> None:

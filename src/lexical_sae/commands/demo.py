@@ -25,6 +25,7 @@ def demo(
 
     from lexical_sae.attribution.explain import explain_many
     from lexical_sae.runs import load_run
+    from lexical_sae.training.checkpoints import last_checkpoint
     from lexical_sae.training.config import load_config, resolve_config
     from lexical_sae.training.run import train_run
 
@@ -33,7 +34,8 @@ def demo(
         plain(f"{output} holds a finished run; it is used again (remove the folder to train anew)")
         metrics = json.loads(finished.read_text())
     else:
-        resume = (output / "config.yaml").exists() and (output / "checkpoints").is_dir()
+        # a run that was killed before its first checkpoint starts anew
+        resume = last_checkpoint(output / "checkpoints") is not None
         config = (
             load_config(output / "config.yaml")
             if resume

@@ -26,13 +26,15 @@ class BestWeights(TrainerCallback):
         self.target_words = target_words
         self.best: float | None = None
         self.waited = 0
+        self.metrics: dict[str, float] = {}  # of the evaluation whose weights are kept
         self.trainer: Any = None  # set by the trainer, whose weights are kept
 
     def state_dict(self) -> dict[str, Any]:
-        return {"best": self.best, "waited": self.waited}
+        return {"best": self.best, "waited": self.waited, "metrics": self.metrics}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.best, self.waited = state["best"], state["waited"]
+        self.metrics = dict(state.get("metrics", {}))
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         metrics: dict[str, float] = kwargs["metrics"]
@@ -43,7 +45,7 @@ class BestWeights(TrainerCallback):
         if lexical and metrics["eval_open_words"] > TOLERATED * self.target_words:
             score -= 1
         if self.best is None or score > self.best:
-            self.best, self.waited = score, 0
+            self.best, self.waited, self.metrics = score, 0, dict(metrics)
             if state.is_world_process_zero:
                 with self.trainer.evaluated_weights():
                     self.trainer.model.save_pretrained(self.folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +36,7 @@ from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.reference import Reference, collect_reference
 from lexical_sae.training.sense_words import with_labels, with_senses
 from lexical_sae.training.settings import Settings
+from lexical_sae.training.stopwatch import Stopwatch
 from lexical_sae.training.trainer import LexicalTrainer
 from lexical_sae.training.try_rates import try_rates
 
@@ -56,23 +56,9 @@ class Fitted:
     learning_rate: float
     seconds: dict[str, float] = field(default_factory=dict)
     held_out: dict[str, float] = field(default_factory=dict)  # measures on the held-out texts
+    validation: dict[str, float] = field(default_factory=dict)  # the same of these very weights
     stopped: str | None = None
     trainer: LexicalTrainer | None = None
-
-
-class Stopwatch:
-    """Seconds of each named part of a run."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def part(self, name: str) -> Any:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def build_model(
@@ -201,6 +187,7 @@ def fit(
         learning_rate=rate,
         seconds=watch.seconds,
         held_out=measured,
+        validation=_validated(trainer, best),
         stopped=signals.received,
         trainer=trainer,
     )
@@ -286,6 +273,17 @@ def _reference_of_some(
     if texts is None or not isinstance(model, LexicalSAE):
         return None
     return collect_reference(model, texts.head(REFERENCE_ROWS), collate, REFERENCE_ROWS)
+
+
+def _validated(trainer: LexicalTrainer, best: BestWeights) -> dict[str, float]:
+    """What validation said of the weights that were taken: the best ones, or the last."""
+    evaluations = [line for line in trainer.state.log_history if "eval_accuracy" in line]
+    found = best.metrics or (evaluations[-1] if evaluations else {})
+    return {
+        name.removeprefix("eval_"): value
+        for name, value in found.items()
+        if name.startswith("eval_")
+    }
 
 
 @torch.no_grad()

@@ -98,6 +98,11 @@ class Objective(nn.Module):
     def in_circuit_phase(self) -> bool:
         return self.step >= self.warmup_steps and bool(self.terms)
 
+    @property
+    def has_circuit_steps(self) -> bool:
+        """Whether the weights have seen the circuit phase: not yet right after the warm-up."""
+        return self.in_circuit_phase and self.step > self.warmup_steps
+
     def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
 
@@ -113,6 +118,9 @@ class Objective(nn.Module):
         total = ce
         if self.in_circuit_phase:
             sampled, rows_of_it = self._sampled(state, batch)
+            if self.settings.word_dropout > 0:
+                # the terms are about what the model says, not about what noise made of it
+                sampled = sampled.with_open_words(sampled.open_words)
             number = self._open_now(sampled.open_words)
             terms = self._terms(sampled, rows_of_it, number)
             seen |= {name: value.detach() for name, value in terms.items()}

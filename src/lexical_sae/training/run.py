@@ -109,7 +109,7 @@ def train_run(
         )
     if fitted.stopped is not None:
         return {"stopped": fitted.stopped, "steps": fitted.steps}
-    metrics = _metrics(config, data, fitted, folder)
+    metrics = _metrics(config, data, fitted)
     if main:
         _finish(config, folder, fitted, metrics)
     return metrics
@@ -127,9 +127,7 @@ def _start(config: RunConfig, folder: Path, resume: bool) -> None:
     write_json(folder / "environment.json", environment({"seed": config.settings.seed}))
 
 
-def _metrics(config: RunConfig, data: Data, fitted: Fitted, folder: Path) -> dict[str, Any]:
-    lines = read_history(folder / "history.jsonl") if (folder / "history.jsonl").exists() else []
-    last: dict[str, Any] = next((line for line in reversed(lines) if "eval_accuracy" in line), {})
+def _metrics(config: RunConfig, data: Data, fitted: Fitted) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "dataset": config.dataset,
@@ -138,11 +136,7 @@ def _metrics(config: RunConfig, data: Data, fitted: Fitted, folder: Path) -> dic
         "labels": list(data.train.label_names),
         "rows": {"train": len(data.train), "test": len(data.test) if data.test else 0},
         "test": fitted.held_out,
-        "validation": {
-            name.removeprefix("eval_"): value
-            for name, value in last.items()
-            if name.startswith("eval_")
-        },
+        "validation": fitted.validation,
         "steps": fitted.steps,
         "batch_size": fitted.batch_size,
         "max_length": fitted.max_length,

@@ -195,7 +195,7 @@ class LexicalTrainer(Trainer):
         if self.accuracy_bound is not None and eval_dataset is None:
             self._move_bound(found)
         metrics = {f"{metric_key_prefix}_{name}": value for name, value in found.items()}
-        metrics[f"{metric_key_prefix}_phase"] = float(self.objective.in_circuit_phase)
+        metrics[f"{metric_key_prefix}_phase"] = float(self.objective.has_circuit_steps)
         self.log(dict(metrics))
         self.control = self.callback_handler.on_evaluate(
             self.args, self.state, self.control, metrics
