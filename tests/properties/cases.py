@@ -88,6 +88,8 @@ def cases(
         width=config.head_width,
         hidden_bias=config.hidden_bias,
         depth=config.head_depth,
+        expanded_words=expanded,
+        senses=several,
     ).to(dtype)
     with torch.no_grad():
         for parameter in [*layer.parameters(), *head.parameters()]:

@@ -84,6 +84,8 @@ class LexicalSAE(PreTrainedModel):
             width=config.head_width,
             hidden_bias=config.hidden_bias,
             depth=config.head_depth,
+            expanded_words=config.expanded_words,
+            senses=config.senses,
         )
         self.tokenizer = tokenizer
         self.dictionary = dictionary
