@@ -144,8 +144,8 @@ def by_place(found: Sequence[Measured], places: Sequence[float], seed: int) -> F
     )
     note = (
         "needle at: the mean share of the filler's words that stand before it; short filler has "
-        "few sentences, and a needle that would stand at the same place twice is counted once, at the "
-        "nearer of the places asked for"
+        "few sentences, and a needle that would stand at the same place twice is counted once, at "
+        "the nearer of the places asked for"
     )
     table = FindingTable("Accuracy by place, %", columns, tuple(rows))
     return Finding(tables=(table,), notes=(note,))
