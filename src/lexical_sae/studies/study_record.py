@@ -21,7 +21,7 @@ def begin_study(folder: Path, rows: Rows) -> None:
     known = _read(folder)
     if known is None or not _any_begun(folder / "cells"):
         folder.mkdir(parents=True, exist_ok=True)
-        new = {"format": FORMAT, "train_rows": rows.train, "trained_on": {}}
+        new: dict[str, Any] = {"format": FORMAT, "train_rows": rows.train, "trained_on": {}}
         write_json(folder / RECORD, new)
     elif known["train_rows"] != rows.train:
         raise ValueError(
