@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -143,6 +145,20 @@ def test_intervals_hold_the_mean_and_equal_pairs_have_no_difference() -> None:
     assert paired_p_value(values, np.random.default_rng(1).permutation(values)) > 0.05
     with pytest.raises(ValueError, match="expected pairs"):
         paired_p_value([1.0], [1.0, 2.0])
+
+
+def test_a_paired_test_of_many_rows_is_held_in_parts() -> None:
+    draw = np.random.default_rng(0)
+    few, other = draw.normal(0.02, 1.0, 3000), np.zeros(3000)
+    signs = np.random.default_rng(0).integers(0, 2, (2000, 3000)) * 2.0 - 1.0
+    moved = np.abs(signs @ few) >= abs(few.sum())
+    assert paired_p_value(few, other) == (1 + moved.sum()) / 2001
+    many = draw.normal(0, 1.0, 100_000)
+    tracemalloc.start()
+    paired_p_value(many, np.zeros(100_000))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 100 * 2**20
 
 
 def test_a_contest_compares_on_the_texts_of_both_and_names_what_is_the_same() -> None:

@@ -80,7 +80,7 @@ def test_contexts_are_where_the_word_stands() -> None:
     assert word_contexts(model, TEXTS, [film], open_only=True).counts() == {}
 
 
-@pytest.mark.parametrize("head", ["mlp", "linear"])
+@pytest.mark.parametrize("head", ["mlp", "linear", "bcos"])
 def test_expansion_leaves_every_position_as_it_was(head: str) -> None:
     model = tiny_model("bert", head=head)
     inputs = model.encode(TEXTS[:12]).model_inputs()
@@ -166,9 +166,18 @@ def test_the_hash_covers_the_choice() -> None:
     assert model_hash(tiny_model("bert")) != before
 
 
+def test_a_unit_of_a_bcos_head_is_as_long_when_loaded_again(tmp_path: Path) -> None:
+    model = expanded(head="bcos", head_depth=3)
+    model.save_pretrained(tmp_path)
+    loaded = LexicalSAE.from_pretrained(tmp_path)
+    inputs = model.encode(TEXTS[:20]).model_inputs()
+    assert torch.equal(loaded.classify(**inputs).logits, model.classify(**inputs).logits)
+
+
+@pytest.mark.parametrize("head", ["mlp", "bcos"])
 @pytest.mark.parametrize("task", ["classification", "tagging"])
-def test_compaction_is_suppression(task: str) -> None:
-    model = expanded(task)
+def test_compaction_is_suppression(task: str, head: str) -> None:
+    model = expanded(task, head=head)
     run = "tag" if task == "tagging" else "classify"
     model.suppress([0, 1])
     small = model.compact(TEXTS[:6])

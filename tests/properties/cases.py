@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lexical_sae.model.config import LexicalSAEConfig
-from lexical_sae.model.head_choice import build_head
+from lexical_sae.model.head_choice import head_of
 from lexical_sae.model.heads import Head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.state import CircuitState
@@ -81,14 +81,7 @@ def cases(
         return torch.randn(*shape, generator=generator, dtype=dtype)
 
     layer = LexicalLayer(config, size).to(dtype).train(is_training)
-    head = build_head(
-        config.head,
-        dictionary_size=coordinates,
-        classes=len(config.labels),
-        width=config.head_width,
-        hidden_bias=config.hidden_bias,
-        depth=config.head_depth,
-    ).to(dtype)
+    head = head_of(config).to(dtype)
     with torch.no_grad():
         for parameter in [*layer.parameters(), *head.parameters()]:
             parameter.copy_(normal(*parameter.shape))

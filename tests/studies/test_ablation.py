@@ -11,6 +11,7 @@ from lexical_sae.studies.ablation import ARMS, FULL, TERMS, AblationConfig
 from lexical_sae.studies.arms_table import Arm, arms_table, difference
 from lexical_sae.studies.cells import Cell
 from lexical_sae.studies.grid import Outcome
+from lexical_sae.training.batch_size import LARGEST
 from lexical_sae.training.combinations import terms_on
 from lexical_sae.training.recipes import RECIPES
 from tests.command_line import run
@@ -24,7 +25,9 @@ def test_each_arm_adds_one_term_and_all_have_one_budget() -> None:
     for place, arm in enumerate(list(found)[: len(TERMS)]):
         on = [*terms_on(found[arm]), *(["guide"] if found[arm].guide else [])]
         assert sorted(on) == sorted(TERMS[:place])
-    assert found[FULL] == RECIPES["default"].model_copy(update={"epochs": 3.0})
+    same = {"epochs": 3.0, "batch_size": LARGEST}
+    assert found[FULL] == RECIPES["default"].model_copy(update=same)
+    assert {s.batch_size for s in found.values()} == {LARGEST}
     assert {s.epochs for s in found.values()} == {3.0}
     assert {s.target_words for s in found.values()} == {RECIPES["default"].target_words}
     assert {s.early_stopping for s in found.values()} == {None}

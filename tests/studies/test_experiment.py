@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lexical_sae.evaluation import explainers
+from lexical_sae.studies import faithfulness, grid
 from lexical_sae.studies.experiment import OURS, TWIN
 from tests.command_line import run
 from tests.studies.conftest import StudyFiles
@@ -36,6 +38,35 @@ def test_a_model_and_its_twin(files: StudyFiles, tmp_path: Path) -> None:
     assert (tmp_path / "figures" / "calibration.svg").read_text().startswith("<svg")
     _, error = run("run", file, "--set", "steps=[tusk]", code=2)
     assert "'tusk' is not known; did you mean 'task'?" in error
+
+
+@pytest.mark.parametrize("study", ["experiment", "faithfulness"])
+def test_an_evaluation_without_its_twin_is_not_kept(
+    files: StudyFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str
+) -> None:
+    really = grid.trained_run
+
+    def no_twin(config, folder, data, console):  # type: ignore[no-untyped-def]
+        if config.dense_twin:
+            raise MemoryError
+        return really(config, folder, data, console)
+
+    monkeypatch.setattr(faithfulness, "STEPS", ("task", "autoencoder"))
+    own = {"steps": ["task", "autoencoder"]} if study == "experiment" else {}
+    file = files.write(study, peer_texts=1, held_out_rows=20, **own)
+    with monkeypatch.context() as broken:
+        broken.setattr(grid, "trained_run", no_twin)
+        shown, _ = run("run", file, "--output", tmp_path, code=1)
+    assert "to be measured again: the dense twin of this run has not been trained" in shown
+    (evaluation,) = tmp_path.rglob("evaluation.json")
+    assert json.loads(evaluation.read_text())["identity"]["twin"] is None
+    run("run", file, "--output", tmp_path)
+    assert json.loads(evaluation.read_text())["identity"]["twin"]
+    cells = json.loads((tmp_path / "results.json").read_text())["cells"]
+    assert all("again" not in cell for cell in cells)
+    monkeypatch.setattr(explainers, "missing", lambda: ("LIME",))
+    shown, _ = run("run", file, "--output", tmp_path)  # other packages than when it was measured
+    assert "finished before" not in shown
 
 
 def test_a_tagger(files: StudyFiles, tmp_path: Path) -> None:

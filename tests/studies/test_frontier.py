@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from lexical_sae.studies.sparsity_frontier import FrontierConfig
 from tests.command_line import run
 from tests.studies.conftest import StudyFiles
@@ -14,6 +16,17 @@ def test_targets_are_arms_that_start_with_more_words() -> None:
     config = FrontierConfig(train={"dataset": "sst2"}, target_words=[512, 8])
     found = {cell.arm: cell.config().settings for cell in config.cells()}
     assert [(s.target_words, s.start_words) for s in found.values()] == [(8, 400), (512, 1024)]
+
+
+def test_the_model_to_be_turned_is_one_of_them() -> None:
+    config = FrontierConfig(train={"dataset": "sst2"}, target_words=[512, 8], turned=8)
+    assert config.dial == 8
+    with pytest.raises(ValueError, match=r"turned is 100; expected one of target_words \(8, 512\)"):
+        FrontierConfig(train={"dataset": "sst2"}, target_words=[512, 8], turned=100)
+    with pytest.raises(
+        ValueError, match=r"datasets.sst2.start_words is given; expected target_wor"
+    ):
+        FrontierConfig(datasets={"sst2": {"start_words": 90}})
 
 
 def test_a_frontier_and_a_dial(files: StudyFiles, tmp_path: Path) -> None:

@@ -66,19 +66,10 @@ def test_other_settings_are_refused_before_anything_is_trained(
     _, error = run("run", file, "--output", out, "--set", "train.epochs=2", "--seeds", 2, code=2)
     assert "holds a run with other settings; change --output" in error
     assert sorted(out.rglob("*")) == before
-    shown, _ = run("run", file, "--output", out, "--set", "train_rows=50", code=1)
-    assert "holds a run on other texts; change --output" in shown
-
-
-def test_what_is_measured_on_other_rows_is_measured_again_but_not_trained(
-    files: StudyFiles, tmp_path: Path
-) -> None:
-    file, out = files.write("ablation", **ONE), tmp_path / "out"
-    run("run", file, "--output", out)
-    shown, _ = run("run", file, "--output", out, "--set", "held_out_rows=20")
-    assert "is trained already" in shown
-    right = json.loads((out / "results.json").read_text())["cells"][0]["right"]
-    assert len(right) == 20
+    more = ["--set", "train_rows=50", "--seeds", 2]
+    _, error = run("run", file, "--output", out, *more, code=2)
+    assert "train_rows: null (all), and now it is 50; change --output, or remove" in error
+    assert sorted(out.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

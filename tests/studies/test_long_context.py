@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lexical_sae.evaluation.dense_states import dense_states, dense_window_logit
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.studies.files import load_study
 from lexical_sae.studies.long_context_config import LongContextConfig
+from lexical_sae.studies.long_context_findings import Measured
 from lexical_sae.studies.long_context_reading import (
     ARMS,
     Decisions,
@@ -26,6 +28,7 @@ from lexical_sae.studies.long_context_reading import (
 )
 from lexical_sae.studies.needles import alone, choose_needles, haystacks, only_hay
 from lexical_sae.studies.neutral_text import LISTS, TEMPLATES
+from lexical_sae.training.batch_size import LARGEST
 from tests.command_line import run
 from tests.text.conftest import write_columns
 from tests.training.small import save_backbone, small_dataset
@@ -73,6 +76,8 @@ def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
     assert found["lengths"][2]["above_filler"]["ours, cut"]["value"] is not None
     assert sum(found["filler"]["90"]["ours, cut"].values()) == 2
     assert set(found["lengths"][2]["places"]) == {"0.0", "1.0"}
+    end = found["lengths"][2]["places"]["1.0"]
+    assert (end["texts"], end["place"]) == (4, 1.0)
     page = (out / "report.html").read_text()
     assert "Accuracy against length" in page
     assert "Filler without a needle" in (out / "tables.md").read_text()
@@ -83,6 +88,24 @@ def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
     torch.testing.assert_close(each[0], twin.head(dense_states(twin, texts[:1])))
     torch.testing.assert_close(each[1][0], twin.head(dense_states(twin, texts))[1])
     assert len(each[1]) > 1
+
+
+def test_needles_come_from_validation_where_there_is_no_test_split(
+    folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    for split in ("train", "validation"):
+        shutil.copy(folder / "data" / f"{split}.csv", tmp_path / "data")
+    where = ["--set", f"train.dataset={tmp_path / 'data'}", "--set", "train.batch_size=null"]
+    small = ["--set", "lengths=[40]", "--set", "train_rows=32"]
+    run("run", write(folder), "--output", tmp_path / "out", *where, *small)
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert found["identity"]["task"].endswith(", validation split")
+    each = [
+        json.loads((tmp_path / "out" / n / "metrics.json").read_text()) for n in ("ours", "twin")
+    ]
+    assert [one["batch_size"] for one in each] == [LARGEST, LARGEST]
+    assert each[0]["rows"]["train"] == 32
 
 
 def test_haystacks_hold_their_needle_where_they_say() -> None:
@@ -98,6 +121,23 @@ def test_haystacks_hold_their_needle_where_they_say() -> None:
     hay = {one.text.replace(needles.texts[0], "").split()[0] for one in made if one.needle == 0}
     assert len(hay) == 1  # the same sentences, whatever the place
     assert all(one.needle_words == 1.0 for one in alone(needles))
+
+
+def test_no_text_counts_for_two_places() -> None:
+    needles = choose_needles(small_dataset(60, 3), 20, 20, 0)
+    places = [0.0, 0.25, 0.5, 0.75, 1.0]
+    made = haystacks(needles, 30, places, 0)
+    assert len({one.text for one in made}) == len(made) < 5 * len(needles)
+    for one in made:
+        before = len(one.text[: one.start].split())
+        filler = len(one.text.split()) - len(needles.texts[one.needle].split())
+        assert one.place == pytest.approx(before / filler)
+    said = Decisions({ARMS[0]: np.zeros((len(made), 2))}, {}, np.zeros(0, np.int64), ())
+    assert len({(one.needle, one.asked) for one in made}) == len(made)
+    found = Measured(30, tuple(made), said, None, ())
+    texts = [found.standing(place)[0] for place in (*places, 0.3)]
+    assert (sum(texts), texts[-1]) == (len(made), 0)
+    assert found.accuracy(ARMS[0], 0, 0.3).value is None
 
 
 def test_filler_fills_every_template() -> None:
@@ -152,6 +192,8 @@ def test_quick_and_the_experiment(folder: Path) -> None:
     [
         ({"lengths": [90, 90]}, "lengths: found [90, 90]; expected one or more numbers, each once"),
         ({"places": [2]}, "places.0: Input should be less than or equal to 1"),
+        ({"train": {"epoch": 3}}, "'epoch' in train is no setting; did you mean 'epochs'?"),
+        ({"train": {"dense_twin": True}}, "train.dense_twin is given; both are trained"),
         ({"needle": 3}, "unknown key 'needle'; did you mean 'needles'?"),
         ({"needles": 400}, "and 200 are wanted; lower needles or raise the shortest of lengths"),
     ],

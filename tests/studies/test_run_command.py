@@ -62,8 +62,17 @@ def test_the_quick_part_is_laid_over_the_rest(files: StudyFiles) -> None:
         ({"study": "ablatoin"}, "study is 'ablatoin'; did you mean 'ablation'?"),
         ({"train": {"epoch": 3}}, "'epoch' in train is no setting; did you mean 'epochs'?"),
         ({"train": {"seed": 3}}, "expected seeds, the number of runs per arm"),
-        ({"train": {"train_rows": 3}}, "expected train_rows: beside it"),
+        ({"train": {"train_rows": 3}}, "expected train_rows: beside train"),
         ({"train": {"dataset": "sst2"}}, "train.dataset and datasets are both given"),
+        ({"train": {"dense_twin": True}}, "train.dense_twin is given; a study's arms say"),
+        ({"datasets": {"sst2": {"seed": 7}}}, "datasets.sst2.seed is given; expected seeds"),
+        ({"datasets": {"sst2": {"train_rows": 9}}}, "datasets.sst2.train_rows is given; it takes"),
+        ({"datasets": {"sst2": {"dense_twin": True}}}, "datasets.sst2.dense_twin is given"),
+        (
+            {"datasets": {"sst2": {"dataset": "imdb"}}},
+            "datasets.sst2.dataset is given; it is named",
+        ),
+        ({"datasets": {"sst2": {"backbone": "x"}}}, "expected backbones: beside datasets"),
         ({"datasets": []}, "datasets is missing"),
         ({"datasets": ["sst2", "sst2"]}, "names a dataset twice"),
         ({"compared": ["CE"]}, "'CE' is not known; known: CE only"),
@@ -92,8 +101,9 @@ def test_options_that_do_not_fit(files: StudyFiles) -> None:
     assert "No file was given" in error
     _, error = run("run", files.write("ablation"), "--quick", code=2)
     assert "has no quick part" in error
-    _, error = run("run", EXPERIMENTS / "surgery-planted.yaml", "--seeds", 2, code=2)
-    assert "a study of kind surgery trains one run" in error
+    for name, kind in (("surgery-planted", "surgery"), ("long-context", "long_context")):
+        _, error = run("run", EXPERIMENTS / f"{name}.yaml", "--seeds", 2, code=2)
+        assert f"a study of kind {kind} has no seeds; expected --set seed=" in error
 
 
 def test_the_plan_touches_nothing(files: StudyFiles, tmp_path: Path) -> None:

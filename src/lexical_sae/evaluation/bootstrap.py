@@ -58,7 +58,10 @@ def paired_p_value(first: Sequence[float] | Floats, second: Sequence[float] | Fl
     difference = a - b
     if not len(difference) or not np.any(difference):
         return 1.0
-    draw = np.random.default_rng(0)
-    signs = draw.integers(0, 2, (RESAMPLES, len(difference))) * 2.0 - 1.0
-    moved = np.abs(signs @ difference) >= abs(float(difference.sum())) - 1e-12
-    return float((1 + moved.sum()) / (1 + RESAMPLES))
+    draw, n = np.random.default_rng(0), len(difference)
+    at_once = max(1, CHUNK // (4 * n))  # drawn signs are held beside themselves as floats
+    far, moved = abs(float(difference.sum())) - 1e-12, 0
+    for start in range(0, RESAMPLES, at_once):
+        flipped = draw.integers(0, 2, (min(at_once, RESAMPLES - start), n))
+        moved += int((np.abs((flipped * 2.0 - 1.0) @ difference) >= far).sum())
+    return float((1 + moved) / (1 + RESAMPLES))

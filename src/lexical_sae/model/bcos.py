@@ -8,11 +8,15 @@ all of it a little: less additive than a ReLU that does not switch.
 A unit's cosine with a text is small, about V^-½ at the start, and its square would leave nothing to
 learn from. So every layer has one positive factor, learned, that starts where its output is about
 as large as its input; a factor keeps the map linear.
+
+The senses of a word are open one at a time, so in the length of a unit's vector they count as one
+word, by the mean of their squares: words that get senses leave every unit as long as it was.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +42,7 @@ class BcosHead(Head):
         self.later = nn.ParameterList(nn.Parameter(torch.empty(size, width)) for size in sizes)
         self.log_scale = nn.Parameter(torch.empty(depth))
         self.register_buffer("kept_factors", torch.zeros(width))
+        self.count_senses((), 1)
 
     def reset(self) -> None:
         nn.init.normal_(self.W1, std=0.02)
@@ -50,6 +55,13 @@ class BcosHead(Head):
         with torch.no_grad():
             self.log_scale.copy_(torch.tensor([first, *between, START * width]).log())
             self.kept_factors.zero_()
+
+    def count_senses(self, expanded_words: Sequence[int], senses: int) -> None:
+        """Which rows of W1 are senses: those of the expanded words, and the further ones at the
+        end. The model's config holds this, so it is not saved with the weights."""
+        words = self.W1.shape[0]
+        further = range(words - len(expanded_words) * (senses - 1), words)
+        self.senses, self.sense_rows = senses, [*expanded_words, *further]
 
     def word_table(self) -> nn.Parameter:
         return self.W1
@@ -75,7 +87,11 @@ class BcosHead(Head):
         """[width]: what makes each column of W1 a unit vector."""
         if bool(self.kept_factors[0] > 0):
             return self.kept_factors
-        return self.W1.square().sum(0).clamp(min=1e-30).rsqrt()
+        squares = self.W1.square().sum(0)
+        if self.sense_rows:
+            rows = torch.tensor(self.sense_rows, device=self.W1.device)
+            squares = squares - (1 - 1 / self.senses) * self.W1[rows].square().sum(0)
+        return squares.clamp(min=1e-30).rsqrt()
 
     def _layers(self, total: Tensor, length: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Logits, and each layer's scaled |cos|: [rows, units]."""

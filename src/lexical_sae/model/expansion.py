@@ -119,6 +119,7 @@ def add_senses(model: LexicalSAE, words: Sequence[int], R: Tensor, r: Tensor) ->
     for name, parameter in list(model.head.named_parameters()):
         if parameter is table:
             setattr(model.head, name, rows_of(table, copied))
+    model.head.count_senses(words, senses)
     if model.dictionary is not None:
         old, which = model.dictionary, copied.tolist()
         model.dictionary = dictionary_of(

@@ -8,6 +8,7 @@ its logits, its W_eff at the open words only, and its b_eff. Further heads subcl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -72,6 +73,9 @@ class Head(nn.Module, ABC):
             if parameter is table:
                 rows = table.detach()[coordinates].clone()
                 setattr(self, name, nn.Parameter(rows, requires_grad=table.requires_grad))
+
+    def count_senses(self, expanded_words: Sequence[int], senses: int) -> None:
+        """Told when words have got senses; only a head that looks at all words at once minds."""
 
     @abstractmethod
     def reset(self) -> None:

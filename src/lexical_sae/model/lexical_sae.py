@@ -27,7 +27,7 @@ from lexical_sae.model.config import LexicalSAEConfig, check_windows
 from lexical_sae.model.dictionary import Dictionary
 from lexical_sae.model.expansion import expand_words
 from lexical_sae.model.files import load_model, save_model
-from lexical_sae.model.head_choice import build_head
+from lexical_sae.model.head_choice import head_of
 from lexical_sae.model.heads import Head
 from lexical_sae.model.lexical_layer import LexicalLayer
 from lexical_sae.model.masks import checked_inputs, content_positions, word_positions
@@ -77,14 +77,7 @@ class LexicalSAE(PreTrainedModel):
             LexicalTransform(size) if config.backbone_kind == "encoder" else nn.Identity()
         )
         self.lexical = LexicalLayer(config, size)
-        self.head: Head = build_head(
-            config.head,
-            dictionary_size=config.dictionary_size,
-            classes=len(config.labels),
-            width=config.head_width,
-            hidden_bias=config.hidden_bias,
-            depth=config.head_depth,
-        )
+        self.head: Head = head_of(config)
         self.tokenizer = tokenizer
         self.dictionary = dictionary
         self.sense_notes: dict[str, SenseNote] = {}  # labels and examples, by name

@@ -131,8 +131,11 @@ def _bcos_maps(head: BcosHead, s: Tensor) -> list[Tensor]:
     """Each layer's own matrix [..., out, in], for the input that it gets."""
     maps: list[Tensor] = []
     x = s
-    for weight, scale in zip([head.W1.T, *head.later], head.log_scale.exp(), strict=True):
-        unit = weight / weight.norm(dim=1, keepdim=True)
+    counted = torch.ones_like(head.W1[:, 0])  # the senses of a word count as one word together
+    counted[head.sense_rows] = 1 / head.senses
+    weights = [(head.W1.T, counted), *((weight, 1.0) for weight in head.later)]
+    for (weight, share), scale in zip(weights, head.log_scale.exp(), strict=True):
+        unit = weight / (weight.square() * share).sum(1, keepdim=True).sqrt()
         dot = torch.einsum("oi,...i->...o", unit, x)
         cosine = dot / x.norm(dim=-1, keepdim=True).clamp(min=1e-30)
         maps.append(scale * cosine.abs()[..., None] * unit)

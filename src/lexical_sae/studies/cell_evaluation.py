@@ -15,7 +15,7 @@ from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.report.evaluation_files import write_report
 from lexical_sae.report.finding import Finding, FindingTable
 from lexical_sae.studies.cells import Cell
-from lexical_sae.studies.grid import TrainedCell
+from lexical_sae.studies.grid import AGAIN, TrainedCell
 
 FOLDER = "evaluation"
 
@@ -54,6 +54,17 @@ def evaluate_cell(
     found = evaluation_of(trained.folder)
     write_report(found, trained.folder / FOLDER, tables=True)
     return found
+
+
+def evaluate_beside(
+    trained: TrainedCell, steps: Sequence[str] | None, *, peer_texts: int, study: Path, twin: str
+) -> dict[str, Any]:
+    """Evaluated with the dense twin of the same run. Where that one failed the rest is told, and
+    `again` keeps a result without it from standing for good."""
+    beside = twin_folder(trained.cell, study, twin)
+    dense = None if beside is None else DenseTwin.from_pretrained(beside / "model")
+    evaluate_cell(trained, steps, peer_texts=peer_texts, twin=dense)
+    return {} if dense is not None else {AGAIN: "the dense twin of this run has not been trained"}
 
 
 def evaluation_of(folder: Path) -> dict[str, Any]:

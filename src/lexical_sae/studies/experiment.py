@@ -42,22 +42,28 @@ class ExperimentConfig(GridConfig):
 def run_experiment(
     config: ExperimentConfig, folder: Path, console: Console, title: str = "Experiment"
 ) -> dict[str, Any]:
+    from lexical_sae.evaluation.explainers import missing
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of
 
     def measure(trained: TrainedCell) -> dict[str, Any]:
-        from lexical_sae.model.dense_twin import DenseTwin
-        from lexical_sae.studies.cell_evaluation import evaluate_cell, twin_folder
+        from lexical_sae.studies.cell_evaluation import evaluate_beside, evaluate_cell
         from lexical_sae.studies.cell_measures import basic_measures
 
-        if trained.cell.arm == OURS:
-            beside = twin_folder(trained.cell, folder, TWIN)
-            compared = config.twin and beside is not None and trained.test.task != "tagging"
-            twin = DenseTwin.from_pretrained(beside / "model") if compared and beside else None
-            evaluate_cell(trained, config.steps, peer_texts=config.peer_texts, twin=twin)
-        return basic_measures(trained)
+        again: dict[str, Any] = {}
+        texts = config.peer_texts
+        if trained.cell.arm == OURS and config.twin and trained.test.task != "tagging":
+            again = evaluate_beside(
+                trained, config.steps, peer_texts=texts, study=folder, twin=TWIN
+            )
+        elif trained.cell.arm == OURS:
+            evaluate_cell(trained, config.steps, peer_texts=texts)
+        return {**basic_measures(trained), **again}
 
-    options = {"steps": config.steps, "peer_texts": config.peer_texts, "twin": config.twin}
+    options = {
+        **{"steps": config.steps, "peer_texts": config.peer_texts, "twin": config.twin},
+        "not_installed": list(missing()),
+    }
     cells, rows = config.cells(), rows_of(config)
     outcomes = run_grid(cells, folder, console, measure, rows=rows, options=options)
     return _written(config, folder, console, title, outcomes)

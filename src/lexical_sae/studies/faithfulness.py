@@ -31,23 +31,29 @@ class FaithfulnessConfig(GridConfig):
 
 
 def run_faithfulness(config: FaithfulnessConfig, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.evaluation.explainers import missing
     from lexical_sae.report.finding import Finding
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
 
     def measure(trained: TrainedCell) -> dict[str, Any]:
-        from lexical_sae.model.dense_twin import DenseTwin
-        from lexical_sae.studies.cell_evaluation import evaluate_cell, twin_folder
+        from lexical_sae.studies.cell_evaluation import evaluate_beside, evaluate_cell
         from lexical_sae.studies.cell_measures import basic_measures
 
-        if trained.cell.arm == OURS:
-            beside = twin_folder(trained.cell, folder, TWIN) if config.twin else None
-            twin = None if beside is None else DenseTwin.from_pretrained(beside / "model")
-            evaluate_cell(trained, STEPS, peer_texts=config.peer_texts, twin=twin)
-        return basic_measures(trained)
+        again: dict[str, Any] = {}
+        texts = config.peer_texts
+        if trained.cell.arm == OURS and config.twin:
+            again = evaluate_beside(trained, STEPS, peer_texts=texts, study=folder, twin=TWIN)
+        elif trained.cell.arm == OURS:
+            evaluate_cell(trained, STEPS, peer_texts=texts)
+        return {**basic_measures(trained), **again}
 
     clock = time.perf_counter()
-    cells, options = config.cells(), {"peer_texts": config.peer_texts, "twin": config.twin}
+    options = {
+        **{"peer_texts": config.peer_texts, "twin": config.twin},
+        "not_installed": list(missing()),
+    }
+    cells = config.cells()
     outcomes = run_grid(cells, folder, console, measure, rows=rows_of(config), options=options)
     tables, lines = _compared(outcomes, folder)
     parts = {

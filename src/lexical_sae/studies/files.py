@@ -72,7 +72,10 @@ def _config(path: Path, given: Mapping[str, Any], seeds: int | None) -> Strict:
         raise ValueError(f"{path}: study is {kind!r}; {nearest_key(kind, STUDIES)}")
     model = STUDIES[kind].config
     if seeds is not None and "seeds" not in model.model_fields:
-        raise ValueError(f"--seeds is given, but a study of kind {kind} trains one run.")
+        raise ValueError(
+            f"--seeds is given, but a study of kind {kind} has no seeds; expected --set seed= and "
+            "--set train.seed= with an --output of its own for each."
+        )
     try:
         return model.model_validate(given)
     except ValidationError as error:

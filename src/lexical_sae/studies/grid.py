@@ -21,7 +21,13 @@ from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.cell_data import Rows, load_cell_data
 from lexical_sae.studies.cells import Cell
-from lexical_sae.studies.run_folder import STOPPED, refuse_other_settings, trained_run
+from lexical_sae.studies.run_folder import (
+    STOPPED,
+    refuse_other_settings,
+    split_hashes,
+    trained_run,
+)
+from lexical_sae.studies.study_record import begin_study, same_training_rows
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.config import RunConfig, dump_config
 from lexical_sae.training.environment import plain_values, write_json
@@ -29,6 +35,7 @@ from lexical_sae.training.run import Data
 
 FORMAT = 1  # of result.json
 RESULT = "result.json"
+AGAIN = "again"  # of what a measurement found: why it is to be taken again the next time
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +88,7 @@ class Outcome:
 
 
 Measure = Callable[[TrainedCell], dict[str, Any]]
+Loaded = dict[str, tuple[Data, dict[str, str | None]]]
 
 
 def run_grid(
@@ -98,16 +106,13 @@ def run_grid(
         config = _config(cell)
         if config is not None:
             refuse_other_settings(config, folder / cell.path)
+    begin_study(folder, rows)
     measured = plain_values({**asdict(rows), **(options or {})})
-    loaded: dict[str, Data] = {}
+    loaded: Loaded = {}
     outcomes = []
     for place, cell in enumerate(cells, 1):
         console.print(f"[{place}/{len(cells)}] {cell.title}", style="bold", markup=False)
-        outcome = _kept(cell, folder / cell.path, measured)
-        if outcome is None:
-            outcome = _tried(cell, folder / cell.path, console, measure, rows, measured, loaded)
-        else:
-            console.print("finished before", style="dim")
+        outcome = _tried(cell, folder, console, measure, rows, measured, loaded)
         if outcome.failed:
             console.print(f"failed: {outcome.failed}", style="red", markup=False)
         outcomes.append(outcome)
@@ -141,17 +146,24 @@ def _kept(cell: Cell, where: Path, measured: Mapping[str, Any]) -> Outcome | Non
 
 def _tried(
     cell: Cell,
-    where: Path,
+    folder: Path,
     console: Console,
     measure: Measure,
     rows: Rows,
     measured: Mapping[str, Any],
-    loaded: dict[str, Data],
+    loaded: Loaded,
 ) -> Outcome:
     """A grid runs for hours unattended, so whatever a cell raises is its own failure."""
+    where = folder / cell.path
     try:
         config = cell.config()
-        data = _data(config, rows, loaded, console)
+        data, hashes = _data(config, rows, loaded, console)
+        measured = {**measured, "data": hashes}
+        kept = _kept(cell, where, measured)
+        if kept is not None:
+            console.print("finished before", style="dim")
+            return kept
+        same_training_rows(folder, cell, str(hashes["train"]))
         metrics = trained_run(config, where, data, console)
         found = plain_values(measure(TrainedCell(cell, config, where, data, metrics, console)))
     except KeyboardInterrupt:
@@ -162,14 +174,20 @@ def _tried(
             where.mkdir(parents=True, exist_ok=True)
             (where / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
         return Outcome(cell, {}, reason(error))
-    write_json(where / RESULT, {"format": FORMAT, "measured": measured, "found": found})
     (where / "error.txt").unlink(missing_ok=True)
+    if AGAIN in found:
+        console.print(f"to be measured again: {found[AGAIN]}", style="dim", markup=False)
+        (where / RESULT).unlink(missing_ok=True)
+    else:
+        write_json(where / RESULT, {"format": FORMAT, "measured": measured, "found": found})
     return Outcome(cell, found)
 
 
-def _data(config: RunConfig, rows: Rows, loaded: dict[str, Data], console: Console) -> Data:
-    """Cells of the same dataset follow each other, so the last one read is kept, and its notes
-    are told once."""
+def _data(
+    config: RunConfig, rows: Rows, loaded: Loaded, console: Console
+) -> tuple[Data, dict[str, str | None]]:
+    """The rows and their hashes. Cells of the same dataset follow each other, so the last one read
+    is kept, and its notes are told once."""
     wanted = config.model_dump(exclude={"settings", "backbone", "recipe", "dense_twin"})
     key = json.dumps(wanted, sort_keys=True)
     if key not in loaded:
@@ -177,7 +195,8 @@ def _data(config: RunConfig, rows: Rows, loaded: dict[str, Data], console: Conso
         found = load_cell_data(config, rows)
         for note in found.train.notes:
             console.print(f"note: {note}", style="dim", markup=False)
-        loaded[key] = replace(found, train=replace(found.train, notes=()))
+        data = replace(found, train=replace(found.train, notes=()))
+        loaded[key] = data, split_hashes(data)
     return loaded[key]
 
 

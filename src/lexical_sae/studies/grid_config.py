@@ -10,10 +10,18 @@ from pydantic import Field, field_validator, model_validator
 from lexical_sae.studies.cells import Cell
 from lexical_sae.studies.strict import Strict
 from lexical_sae.training.assignments import laid_over
+from lexical_sae.training.batch_size import LARGEST
 from lexical_sae.training.config import DEFAULT_BACKBONE, resolve_config
 from lexical_sae.training.expectations import nearest_key
 
 Settings = dict[str, Any]
+
+# what a run of a study gets from the study, and what to give instead
+OF_THE_STUDY = {
+    "seed": "expected seeds, the number of runs per arm",
+    "train_rows": "it takes the first rows; expected train_rows: beside train",
+    "dense_twin": "a study's arms say which run is a dense twin; expected it left out",
+}
 
 
 def known_names(names: list[str], known: Iterable[str]) -> list[str]:
@@ -25,6 +33,20 @@ def known_names(names: list[str], known: Iterable[str]) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise ValueError(f"found {names}; expected one or more of {', '.join(known)}, each once.")
     return names
+
+
+def refuse_given(settings: Settings, where: str, told: Mapping[str, str] = OF_THE_STUDY) -> None:
+    """A setting that the study would overwrite is told, not dropped."""
+    for name, instead in told.items():
+        if name in settings:
+            raise ValueError(f"{where}.{name} is given; {instead}.")
+
+
+def in_equal_batches(settings: Settings) -> Settings:
+    """Of runs that are compared: none chooses its batch size by the memory that is free when its
+    turn comes."""
+    own = resolve_config(settings, where="train").settings
+    return {**settings, "batch_size": own.batch_size or LARGEST}
 
 
 class GridConfig(Strict):
@@ -52,12 +74,13 @@ class GridConfig(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> GridConfig:
-        if "train_rows" in self.train:
-            raise ValueError(
-                "train.train_rows takes the first rows; expected train_rows: beside it."
-            )
-        if "seed" in self.train:
-            raise ValueError("train.seed is given; expected seeds, the number of runs per arm.")
+        refuse_given(self.train, "train")
+        named = {
+            "dataset": "it is named already",
+            "backbone": "expected backbones: beside datasets",
+        }
+        for name, own in self.datasets.items():
+            refuse_given(own, f"datasets.{name}", {**OF_THE_STUDY, **named})
         for name, given in (("datasets", "dataset"), ("backbones", "backbone")):
             if getattr(self, name) and given in self.train:
                 raise ValueError(f"train.{given} and {name} are both given; expected one of them.")
@@ -92,7 +115,7 @@ class GridConfig(Strict):
                 backbone,
                 arm,
                 seed,
-                laid_over(self.settings(dataset, backbone, seed), changes),
+                laid_over(in_equal_batches(self.settings(dataset, backbone, seed)), changes),
             )
             for dataset in self.by_dataset()
             for backbone in self.by_backbone()

@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import Console
 
 from lexical_sae.evaluation.held_out import same_labels
-from lexical_sae.evaluation.reading import spread
 from lexical_sae.evaluation.suite import data_hash
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.report.study_page import write_study
+from lexical_sae.studies.cell_data import Rows, load_cell_data
 from lexical_sae.studies.long_context_config import LongContextConfig
 from lexical_sae.studies.long_context_findings import (
     Measured,
@@ -29,24 +29,22 @@ from lexical_sae.studies.long_context_reading import ARMS, Decisions, decide_all
 from lexical_sae.studies.long_context_summary import summary
 from lexical_sae.studies.needles import alone, choose_needles, haystacks, only_hay
 from lexical_sae.studies.run_folder import trained_run
-from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.config import resolve_config
 from lexical_sae.training.environment import environment, plain_values, write_json
-from lexical_sae.training.run import Data, load_data
+from lexical_sae.training.run import Data
 
 
 def run_long_context(config: LongContextConfig, folder: Path, console: Console) -> dict[str, Any]:
     """The whole study; leaves results.json, report.html and tables in `folder`."""
     run = resolve_config(config.train, where="train")
-    data = load_data(run)
+    data = load_cell_data(run, Rows(config.train_rows))
     test = data.test
     if data.train.task != "classification" or test is None:
         raise ValueError(
-            f"{run.dataset} has no train and test split of labelled texts; a long-context study "
-            "needs both."
+            f"{run.dataset} is for {data.train.task}; a long-context study needs texts with labels."
         )
     needles = choose_needles(test, config.needles, min(config.lengths) // 2, config.seed)
-    model, twin = _trained(config, _some_rows(data, config.train_rows), folder, console)
+    model, twin = _trained(config, data, folder, console)
     labels = list(model.config.labels)
     needles = same_labels(needles, labels)
     found: list[Measured] = []
@@ -72,7 +70,7 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
         "model": model_hash(model),
         "dictionary": dictionary_hash(model),
         "needles": data_hash(needles),
-        "task": f"{run.dataset}, test split",
+        "task": f"{run.dataset}, {test.split} split",
         "seed": config.seed,
     }
     results = plain_values(
@@ -123,24 +121,12 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
     return dict(results)
 
 
-def _some_rows(data: Data, rows: int | None) -> Data:
-    """No more than `rows` of each split, evenly spread, since files may be sorted by class."""
-    if rows is None:
-        return data
-
-    def some(split: TextDataset) -> TextDataset:
-        return split.select(spread(len(split), rows))
-
-    held = [None if split is None else some(split) for split in (data.validation, data.test)]
-    return Data(some(data.train), *held)
-
-
 def _trained(
     config: LongContextConfig, data: Data, folder: Path, console: Console
 ) -> tuple[LexicalSAE, DenseTwin]:
     """Both models, read to the same number of tokens."""
     for name, twin in (("ours", False), ("twin", True)):
-        settings = resolve_config({**config.train, "dense_twin": twin}, where="train")
+        settings = resolve_config(config.settings(twin), where="train")
         trained_run(settings, folder / name, data, console)
     model = LexicalSAE.from_pretrained(folder / "ours" / "model")
     dense = DenseTwin.from_pretrained(folder / "twin" / "model")
@@ -157,7 +143,10 @@ def _numbers(one: Measured, config: LongContextConfig) -> dict[str, Any]:
         {}
         if not one.length
         else {
-            str(place): {arm: asdict(one.accuracy(arm, config.seed, place)) for arm in ARMS}
+            str(place): {
+                **dict(zip(("texts", "place"), one.standing(place), strict=True)),
+                **{arm: asdict(one.accuracy(arm, config.seed, place)) for arm in ARMS},
+            }
             for place in config.places
         }
     )

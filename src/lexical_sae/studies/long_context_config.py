@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from lexical_sae.studies.cells import Cell, run_cell
+from lexical_sae.studies.grid_config import in_equal_batches, refuse_given
 from lexical_sae.studies.strict import Strict
 
 LENGTHS = (50, 100, 200, 400, 800, 1600, 4000)
@@ -16,7 +17,7 @@ PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)
 class LongContextConfig(Strict):
     study: Literal["long_context"] = "long_context"
     train: dict[str, Any]  # as `lexical-sae train` takes it; the dense twin is trained likewise
-    train_rows: Annotated[int, Field(ge=1)] | None = None  # of each split; null: all
+    train_rows: Annotated[int, Field(ge=1)] | None = None  # evenly spread; null: all
     lengths: list[Annotated[int, Field(ge=20, le=100_000)]] = list(LENGTHS)  # noqa: RUF012
     places: list[Annotated[float, Field(ge=0, le=1)]] = list(PLACES)  # noqa: RUF012
     needles: Annotated[int, Field(ge=2)] = 100  # test texts, as many of each class
@@ -30,10 +31,20 @@ class LongContextConfig(Strict):
             raise ValueError(f"found {value}; expected one or more numbers, each once")
         return sorted(value)
 
+    @model_validator(mode="after")
+    def _runs(self) -> LongContextConfig:
+        refuse_given(self.train, "train", {"dense_twin": "both are trained; expected it left out"})
+        long_context_cells(self)  # a setting that is wrong is told now
+        return self
+
+    def settings(self, twin: bool) -> dict[str, Any]:
+        """Of our run, or of the twin's."""
+        return {**in_equal_batches(self.train), "dense_twin": twin}
+
 
 def long_context_cells(config: LongContextConfig) -> list[Cell]:
     """The two runs that the study trains."""
     return [
-        run_cell(config.train, "train"),
-        run_cell({**config.train, "dense_twin": True}, "train", "dense twin"),
+        run_cell(config.settings(twin=False), "train"),
+        run_cell(config.settings(twin=True), "train", "dense twin"),
     ]

@@ -35,8 +35,14 @@ class Measured:
         return "needle alone" if self.length == ALONE else self.length
 
     def accuracy(self, arm: str, seed: int, place: float | None = None) -> Estimate:
-        """Over needles; at one place or at all."""
+        """Over needles; at one of the places asked for, or at all."""
         return mean_estimate(self._right(arm, place), seed)
+
+    def standing(self, asked: float) -> tuple[int, float | None]:
+        """How many texts have their needle at the place asked for, and where it stands in fact:
+        the mean share of the filler before it."""
+        found = [one.place for one in self.hay if one.asked == asked]
+        return len(found), float(np.mean(found)) if found else None
 
     def above_filler(self, arm: str, seed: int) -> Estimate:
         """The accuracy of what the logits are above those of filler alone."""
@@ -53,7 +59,7 @@ class Measured:
         self, arm: str, place: float | None = None, above: Decisions | None = None
     ) -> Floats:
         """[needles]: share of the places at which each needle is found."""
-        rows = [i for i, one in enumerate(self.hay) if place is None or one.place == place]
+        rows = [i for i, one in enumerate(self.hay) if place is None or one.asked == place]
         labels = np.array([one.label for one in self.hay])
         right = (self.decisions.predicted(arm, above) == labels).astype(np.float64)
         return by_needle(right[rows], [self.hay[i] for i in rows])
@@ -124,17 +130,25 @@ def by_place(found: Sequence[Measured], places: Sequence[float], seed: int) -> F
         for place in places if one.length != ALONE else ():
             values = [one.accuracy(arm, seed, place) for arm in ARMS]
             here = [
-                p for p, where in zip(one.pointing, one.hay, strict=True) if where.place == place
+                p for p, where in zip(one.pointing, one.hay, strict=True) if where.asked == place
             ]
             share = [p.share for p in here if not np.isnan(p.share)]
             pointed = 100 * float(np.mean(share)) if share else None
             cells = [_percent(value)[0] for value in values]
-            rows.append((one.length, 100 * place, *cells, *_percent(values[0])[1:], pointed))
+            texts, stands = one.standing(place)
+            at = (100 * place, None if stands is None else 100 * stands, texts)
+            rows.append((one.length, *at, *cells, *_percent(values[0])[1:], pointed))
     columns = (
-        *("words", "needle at, %", *ARMS, f"{ARMS[0]}, from", "to"),
+        *("words", "asked for, %", "needle at, %", "texts", *ARMS, f"{ARMS[0]}, from", "to"),
         "evidence from the needle, %",
     )
-    return Finding(tables=(FindingTable("Accuracy by place, %", columns, tuple(rows)),))
+    note = (
+        "needle at: the mean share of the filler's words that stand before it; short filler has "
+        "few sentences, and a needle that would stand at the same place twice is counted once, at "
+        "the nearer of the places asked for"
+    )
+    table = FindingTable("Accuracy by place, %", columns, tuple(rows))
+    return Finding(tables=(table,), notes=(note,))
 
 
 def where_reasons_stand(found: Sequence[Measured], seed: int) -> Finding:

@@ -115,9 +115,9 @@ def pointing(explanation: Explanation, hay: Haystack) -> Pointing:
 def by_needle(values: Sequence[float] | Floats, hay: Sequence[Haystack]) -> Floats:
     """[needles]: means over the places of each needle, which are not independent of each other;
     what is undefined is left out."""
-    numbers = np.array([one.needle for one in hay])
+    numbers = np.array([one.needle for one in hay], dtype=np.int64)
     found, known = np.asarray(values, dtype=np.float64), ~np.isnan(np.asarray(values, float))
-    count = np.bincount(numbers[known], minlength=numbers.max() + 1)
-    total = np.bincount(numbers[known], found[known], minlength=numbers.max() + 1)
+    count = np.bincount(numbers[known])
+    total = np.bincount(numbers[known], found[known])
     means: Floats = total[count > 0] / count[count > 0]
     return means

@@ -20,7 +20,8 @@ class Haystack:
     label: int
     needle: int  # which one
     length: int
-    place: float  # share of the filler that stands before the needle
+    asked: float  # the place that was asked for: a needle stands between sentences
+    place: float  # share of the filler's words that stand before it in fact
     start: int  # characters of the needle in the text
     end: int
 
@@ -60,7 +61,7 @@ def alone(needles: TextDataset) -> list[Haystack]:
     """The needles without hay: the accuracy that no length can be expected to better."""
     stripped = [text.strip() for text in needles.texts]
     return [
-        Haystack(text, label, number, ALONE, 0.0, 0, len(text))
+        Haystack(text, label, number, ALONE, 0.0, 0.0, 0, len(text))
         for number, (text, label) in enumerate(zip(stripped, needles.labels, strict=True))
     ]
 
@@ -68,18 +69,33 @@ def alone(needles: TextDataset) -> list[Haystack]:
 def haystacks(
     needles: TextDataset, length: int, places: Sequence[float], seed: int
 ) -> list[Haystack]:
-    """Every needle at every place of the same sentences, about `length` words in all."""
+    """Every needle at every place of the same sentences, about `length` words in all.
+
+    Few sentences have few places between them: where two of `places` come to the same one, the text
+    is made once, for the nearer of them."""
     found = []
     for number, (text, label) in enumerate(zip(needles.texts, needles.labels, strict=True)):
         needle = text.strip()
         draw = random.Random(f"{seed} {length} {number}")
         hay = neutral_sentences(max(0, length - len(needle.split())), draw)
-        for place in places:
-            before = hay[: round(place * len(hay))]
-            start = sum(len(sentence) + 1 for sentence in before)
-            whole = " ".join([*before, needle, *hay[len(before) :]])
+        words = [len(sentence.split()) for sentence in hay]
+        share = [sum(words[:cut]) / max(1, sum(words)) for cut in range(len(hay) + 1)]
+        for cut, asked in _cuts(share, places).items():
+            start = sum(len(sentence) + 1 for sentence in hay[:cut])
+            whole = " ".join([*hay[:cut], needle, *hay[cut:]])
             end = start + len(needle)
-            found.append(Haystack(whole, label, number, length, place, start, end))
+            found.append(Haystack(whole, label, number, length, asked, share[cut], start, end))
+    return found
+
+
+def _cuts(share: Sequence[float], places: Sequence[float]) -> dict[int, float]:
+    """After how many sentences the needle stands, with the place that was asked for; `share` of the
+    filler stands before each cut."""
+    found: dict[int, float] = {}
+    for place in places:
+        cut = min(range(len(share)), key=lambda one: abs(share[one] - place))
+        if cut not in found or abs(share[cut] - place) < abs(share[cut] - found[cut]):
+            found[cut] = place
     return found
 
 

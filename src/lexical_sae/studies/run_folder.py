@@ -20,32 +20,63 @@ STOPPED = 130  # exit code of a study that a signal stopped
 def refuse_other_settings(config: RunConfig, folder: Path) -> None:
     """A run that got nowhere has nothing to lose, and may be started with other settings."""
     written = folder / "config.yaml"
-    if not written.is_file() or not _begun(folder):
+    if not written.is_file() or not begun(folder):
         return
     if written.read_text(encoding="utf-8") != dump_config(config):
         raise ValueError(f"{folder} holds a run with other settings; change --output.")
 
 
 def trained_run(config: RunConfig, folder: Path, data: Data, console: Console) -> dict[str, Any]:
-    """What metrics.json holds, of a run trained now or before."""
+    """What metrics.json holds, of a run trained now or before. If its held-out rows are others now
+    it is measured anew: numbers of two sets of rows never stand beside each other."""
     refuse_other_settings(config, folder)
-    rows, metrics = folder / "trained_on.json", folder / "metrics.json"
-    trained_on = {"rows": data_hash(data.train)}
-    if _begun(folder) and (not rows.is_file() or json.loads(rows.read_text()) != trained_on):
+    record, metrics = folder / "trained_on.json", folder / "metrics.json"
+    rows = split_hashes(data)
+    before = _rows_before(record) if begun(folder) else rows
+    if before.get("train") != rows["train"]:
         raise ValueError(f"{folder} holds a run on other texts; change --output.")
-    if metrics.is_file():
-        console.print(f"{folder} is trained already", style="dim", markup=False)
-    else:
+    chosen = config.settings.early_stopping is not None
+    if chosen and before.get("validation", rows["validation"]) != rows["validation"]:
+        raise ValueError(
+            f"{folder} holds a run that other validation rows could stop; change --output."
+        )
+    if not metrics.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(rows, trained_on)
+        write_json(record, rows)
         resume = last_checkpoint(folder / "checkpoints") is not None
         if "stopped" in train_run(config, folder, console=console, resume=resume, data=data):
             console.print("stopped; the same command goes on")
             raise SystemExit(STOPPED)
-    found: dict[str, Any] = json.loads(metrics.read_text(encoding="utf-8"))
+        return _read(metrics)
+    console.print(f"{folder} is trained already", style="dim", markup=False)
+    if before != rows:
+        from lexical_sae.studies.measured_anew import measured_anew
+
+        console.print("its held-out rows are others now: measured anew", style="dim")
+        write_json(metrics, measured_anew(config, folder, data, _read(metrics)))
+        write_json(record, rows)
+    return _read(metrics)
+
+
+def split_hashes(data: Data) -> dict[str, str | None]:
+    """Of every split that a run uses."""
+    splits = {"train": data.train, "validation": data.validation, "test": data.test}
+    return {name: None if split is None else data_hash(split) for name, split in splits.items()}
+
+
+def _rows_before(record: Path) -> dict[str, str | None]:
+    """Earlier versions kept the training rows only; of the others nothing is known then."""
+    if not record.is_file():
+        return {}
+    found = _read(record)
+    return {"train": found["rows"]} if "rows" in found else found
+
+
+def _read(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
-def _begun(folder: Path) -> bool:
+def begun(folder: Path) -> bool:
     finished = (folder / "metrics.json").is_file()
     return finished or last_checkpoint(folder / "checkpoints") is not None

@@ -31,6 +31,7 @@ class SotaConfig(GridConfig):
 
 
 def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.evaluation.explainers import missing
     from lexical_sae.report.finding import Finding
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
@@ -46,7 +47,10 @@ def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, An
 
     clock = time.perf_counter()
     left_out = missing_setfit() if config.setfit else "SetFit is switched off (setfit: false)."
-    options = {"peer_texts": config.peer_texts, "setfit": config.setfit and not left_out}
+    options = {
+        **{"peer_texts": config.peer_texts, "setfit": config.setfit and not left_out},
+        "not_installed": list(missing()),
+    }
     cells, rows = config.cells(), rows_of(config)
     outcomes = run_grid(cells, folder, console, measure, rows=rows, options=options)
     tables = [systems_table(pair, folder) for pair in _pairs(outcomes)]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from lexical_sae.studies.grid_config import GridConfig, Settings
+from lexical_sae.studies.grid_config import GridConfig, Settings, refuse_given
 from lexical_sae.training.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -35,6 +35,19 @@ class FrontierConfig(GridConfig):
             raise ValueError(f"found {value}; expected one or more numbers, each once")
         return sorted(value)
 
+    @model_validator(mode="after")
+    def _targets(self) -> FrontierConfig:
+        if self.turned is not None and self.turned not in self.target_words:
+            raise ValueError(
+                f"turned is {self.turned}; expected one of target_words "
+                f"({', '.join(map(str, self.target_words))})."
+            )
+        instead = "expected target_words: beside datasets, which holds for all of them"
+        for name, own in self.datasets.items():
+            told = dict.fromkeys(("target_words", "start_words"), instead)
+            refuse_given(own, f"datasets.{name}", told)
+        return self
+
     def arms(self) -> dict[str, Settings]:
         """Training only closes words, so it starts with at least twice as many as are wanted."""
         usual = self.train.get("start_words") or RECIPES["default"].start_words or 0
@@ -50,7 +63,7 @@ class FrontierConfig(GridConfig):
 
     @property
     def dial(self) -> int:
-        return self.turned if self.turned in self.target_words else max(self.target_words)
+        return self.turned or max(self.target_words)
 
 
 def run_frontier(config: FrontierConfig, folder: Path, console: Console) -> dict[str, Any]:

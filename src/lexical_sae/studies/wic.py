@@ -21,12 +21,12 @@ from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.sense_contexts import word_contexts
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.report.study_page import write_study
+from lexical_sae.studies.cell_data import Rows, load_cell_data
 from lexical_sae.studies.run_folder import trained_run
-from lexical_sae.studies.wic_config import WicConfig
+from lexical_sae.studies.wic_config import WicConfig, wic_settings
 from lexical_sae.text.registry import load_dataset
 from lexical_sae.training.config import resolve_config
 from lexical_sae.training.environment import environment, plain_values, write_json
-from lexical_sae.training.run import load_data
 
 
 def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
         clock = time.perf_counter()
         runs = [
             _trained(config, folder, seed, on, console)
-            for seed in config.seeds
+            for seed in range(config.seeds)
             for on in (False, True)
         ]
         lines.append(_cost(runs))
@@ -119,12 +119,14 @@ def _trained(
     config: WicConfig, folder: Path, seed: int, on: bool, console: Console
 ) -> dict[str, Any]:
     """The test measures of a run with senses or without; what is trained is kept."""
-    given = {**(config.train or {}), "seed": seed}
-    given["senses"] = (given.get("senses") or {}) if on else None
-    run = resolve_config(given, where="train")
-    data = load_data(run)
+    run = resolve_config(wic_settings(config, seed, on), where="train")
+    data = load_cell_data(run, Rows(config.train_rows))
     metrics = trained_run(run, folder / f"{'on' if on else 'off'}-{seed}", data, console)
-    return {"seed": seed, "senses": on, "test": metrics["test"], "seconds": metrics["seconds"]}
+    assert data.test is not None
+    return {
+        **{"seed": seed, "senses": on, "split": data.test.split},
+        **{"test": metrics["test"], "seconds": metrics["seconds"]},
+    }
 
 
 def _table(split: str, found: WordInContext) -> FindingTable:
@@ -164,7 +166,7 @@ def _runs_table(runs: list[dict[str, Any]]) -> FindingTable:
         for one in runs
     ]
     columns = ("seed", "senses", "accuracy, %", "open words", "seconds")
-    return FindingTable("Test rows of the task", columns, tuple(rows))
+    return FindingTable(f"Rows of the task's {runs[0]['split']} split", columns, tuple(rows))
 
 
 def _cost(runs: list[dict[str, Any]]) -> str:
@@ -174,5 +176,5 @@ def _cost(runs: list[dict[str, Any]]) -> str:
         mean[on] = 100 * sum(found) / len(found)
     return (
         f"On the task accuracy is {mean[True]:.2f} % with senses and {mean[False]:.2f} % without, "
-        f"the mean of {len(runs) // 2} seeds."
+        f"the mean of {len(runs) // 2} seed{'s' * (len(runs) > 2)}."
     )

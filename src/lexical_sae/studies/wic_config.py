@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from lexical_sae.studies.cells import Cell, run_cell
+from lexical_sae.studies.grid_config import in_equal_batches, refuse_given
 from lexical_sae.studies.strict import Strict
 from lexical_sae.training.config import DEFAULT_BACKBONE
 
@@ -19,14 +20,30 @@ class WicConfig(Strict):
     senses: Annotated[int, Field(ge=2, le=9)] = 2
     fewest: Annotated[int, Field(ge=4)] = 10  # contexts of a word that gets senses
     train: dict[str, Any] | None = None  # a run, trained with and without senses
-    seeds: list[int] = [0]  # noqa: RUF012  (pydantic copies it)
-    seed: int = 0
+    seeds: Annotated[int, Field(ge=1, le=100)] = 1  # runs with senses and without
+    train_rows: Annotated[int, Field(ge=10)] | None = None  # evenly spread; null: all
+    seed: int = 0  # of the pairs
 
     @model_validator(mode="after")
     def _something(self) -> WicConfig:
         if self.pairs is None and self.train is None:
             raise ValueError("pairs and train are both null; expected at least one of them.")
+        if self.fewest < 2 * self.senses:
+            raise ValueError(
+                f"fewest is {self.fewest}; expected at least {2 * self.senses} contexts to tell "
+                f"{self.senses} senses apart."
+            )
+        if self.train is not None:
+            refuse_given(self.train, "train")
+        wic_cells(self)  # a setting that is wrong is told now, not after hours of training
         return self
+
+
+def wic_settings(config: WicConfig, seed: int, on: bool) -> dict[str, Any]:
+    """Of the run with senses, or of the one without."""
+    given = config.train or {}
+    senses = (given.get("senses") or {}) if on else None
+    return in_equal_batches({**given, "seed": seed, "senses": senses})
 
 
 def wic_cells(config: WicConfig) -> list[Cell]:
@@ -34,7 +51,7 @@ def wic_cells(config: WicConfig) -> list[Cell]:
     if config.train is None:
         return []
     return [
-        run_cell({**config.train, "seed": seed}, "train", arm)
-        for seed in config.seeds
-        for arm in ("without senses", "with senses")
+        run_cell(wic_settings(config, seed, on), "train", arm)
+        for seed in range(config.seeds)
+        for arm, on in (("without senses", False), ("with senses", True))
     ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lexical_sae.model.lexical_sae import LexicalSAE
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a study's config needs the number only
+    from lexical_sae.model.lexical_sae import LexicalSAE
 
 LARGEST = 32  # more gives fewer steps, not better ones, on the datasets measured
 SHARE = 0.5  # of the free memory: the rest is for data, checkpoints and other people

@@ -27,10 +27,10 @@ from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.combinations import TERMS
 from lexical_sae.training.config import RunConfig
 from lexical_sae.training.encoding import choose_max_length, encode_dataset
+from lexical_sae.training.final_measure import final_measure, untrained_reference
 from lexical_sae.training.guide import build_guide
 from lexical_sae.training.head_start import fit_head
 from lexical_sae.training.interrupt import StopOnSignal
-from lexical_sae.training.measure import measure
 from lexical_sae.training.objective import Objective
 from lexical_sae.training.preparation import prepare_model
 from lexical_sae.training.reference import Reference, collect_reference
@@ -41,7 +41,6 @@ from lexical_sae.training.trainer import LexicalTrainer
 from lexical_sae.training.try_rates import try_rates
 
 Say = Callable[[str], None]
-REFERENCE_ROWS = 1000  # held-out texts on which drift is measured
 HEAD_START_TEXTS = 2048
 
 
@@ -119,7 +118,7 @@ def fit(
         reference = _reference(model, settings, encoded["train"], collate)
         if reference is not None and settings.head_start:
             fit_head(model.head, reference, settings.head_start, settings.seed)
-    untrained = _reference_of_some(model, encoded.get("held_out"), collate)
+    untrained = untrained_reference(model, encoded.get("held_out"), collate)
     objective = Objective(
         without_terms(settings) if config.dense_twin else settings,
         getattr(model, "lexical", None),
@@ -168,15 +167,7 @@ def fit(
         _take_weights(trainer, best)
         if "held_out" in encoded:
             with watch.part("evaluation"):
-                measured = measure(
-                    model,
-                    encoded["held_out"],
-                    collate,
-                    circuit_fraction=None if config.dense_twin else settings.circuit_fraction,
-                    reference=None if untrained is None else untrained.words,
-                    reference_rows=REFERENCE_ROWS,
-                    residual=not config.dense_twin,
-                )
+                measured = final_measure(config, model, encoded["held_out"], collate, untrained)
     model.eval()
     with_labels(model, settings, plain_texts(train))
     return Fitted(
@@ -264,15 +255,6 @@ def _reference(
         return None
     sample = settings.anchor.texts if settings.anchor is not None else HEAD_START_TEXTS
     return collect_reference(model, train, collate, sample)
-
-
-def _reference_of_some(
-    model: nn.Module, texts: EncodedTexts | None, collate: Collate
-) -> Reference | None:
-    """What the untrained model opens for the first held-out texts, to measure drift against."""
-    if texts is None or not isinstance(model, LexicalSAE):
-        return None
-    return collect_reference(model, texts.head(REFERENCE_ROWS), collate, REFERENCE_ROWS)
 
 
 def _validated(trainer: LexicalTrainer, best: BestWeights) -> dict[str, float]:
