@@ -85,7 +85,10 @@ def explainers_at_input(subject: Subject) -> Finding:
     if subject.twin is None:
         note = "no dense twin was given (--against RUN), so its explainers are not compared"
         return replace(own, notes=(*own.notes, note))
-    other = compare_at_input(subject, subject.twin, OF_TWIN)
+    try:
+        other = compare_at_input(subject, subject.twin, OF_TWIN)
+    except NotPossible as reason:  # of the twin alone
+        other = Finding(notes=(f"not done: {reason}",))
     said = (f"Of the dense twin: {note}" for note in other.notes)
     return replace(own, tables=(*own.tables, *other.tables), notes=(*own.notes, *said))
 
