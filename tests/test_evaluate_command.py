@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,33 @@ def test_bad_input_gets_one_sentence(
     given = [flag.replace("{ours}", str(runs[0])) for flag in flags]
     _, errors = run("evaluate", str(runs[0]), *given, code=2)
     assert sentence in " ".join(errors.split())
+
+
+def test_a_limit_takes_rows_of_every_class_from_a_sorted_split(
+    runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    found = small_dataset(16, 3)
+    rows = sorted(zip(found.labels, found.texts, strict=True))
+    columns = {
+        "text": [text for _, text in rows],
+        "label": [found.label_names[label] for label, _ in rows],
+    }
+    (tmp_path / "data").mkdir()
+    write_columns(tmp_path / "data" / "test.csv", columns)
+    flags = ("--dataset", str(tmp_path / "data"), "--output", str(tmp_path / "out"), "--json")
+    for more in (("--steps", "task"), ("--quick",)):
+        shown, _ = run("evaluate", str(runs[0]), *flags, *more, "--limit", "4")
+        assert json.loads(shown)["notes"] == []
+        shown, _ = run("evaluate", str(runs[0]), *flags, *more, "--limit", "1")
+        assert "so the numbers say nothing of it" in json.loads(shown)["notes"][0]
+
+
+def test_a_twin_must_have_the_labels_of_the_model(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    other = tmp_path / "twin"
+    shutil.copytree(runs[1] / "model", other)
+    config = json.loads((other / "config.json").read_text())
+    config["labels"][0] = "elsewhere"
+    (other / "config.json").write_text(json.dumps(config))
+    _, errors = run("evaluate", str(runs[0]), "--against", str(other), code=2)
+    assert "elsewhere" in errors
+    assert "train a twin on the same data" in " ".join(errors.split())

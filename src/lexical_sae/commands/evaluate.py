@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lexical_sae.evaluation.steps import Step
     from lexical_sae.evaluation.subject import Subject
     from lexical_sae.evaluation.suite import StepRecord
+    from lexical_sae.model.dense_twin import DenseTwin
     from lexical_sae.model.lexical_sae import LexicalSAE
     from lexical_sae.text.dataset import TextDataset
     from lexical_sae.training.config import RunConfig
@@ -26,7 +27,7 @@ def evaluate(
         str | None, typer.Option(help="Name, file, folder or hub:NAME; default the run's own.")
     ] = None,
     split: Annotated[str, typer.Option(help="Split to measure on.")] = "test",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use the first rows only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many rows, evenly spread.")] = None,
     against: Annotated[
         Path | None, typer.Option(help="Run of the dense twin, to compare its explainers.")
     ] = None,
@@ -48,6 +49,7 @@ def evaluate(
     """Measure a model: accuracy, circuits, faithfulness, and other explainers beside its own."""
     from lexical_sae.evaluation.drift import untrained_model
     from lexical_sae.evaluation.held_out import check_task, same_labels
+    from lexical_sae.evaluation.reading import spread
     from lexical_sae.evaluation.steps import chosen_steps
     from lexical_sae.evaluation.subject import Subject
     from lexical_sae.report.evaluation_files import write_report
@@ -61,7 +63,9 @@ def evaluate(
     splits = load_splits(str(name)) if config is None else run_splits(config)
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
-    data = splits[split] if limit is None else splits[split].head(limit)
+    data = splits[split]
+    if limit is not None:  # spread: the first rows of a sorted file may be of one class
+        data = data.select(spread(len(data), limit))
     model = load_run(run, topk_per_position, windows)
     if quick:
         _measure(model, data, str(name), split, json)
@@ -75,7 +79,7 @@ def evaluate(
         model,
         same_labels(data, model.config.labels),
         None if train is None else same_labels(train, model.config.labels),
-        None if against is None else _load_twin(against),
+        None if against is None else _load_twin(against, model.config.labels),
         None if config is None else lambda: untrained_model(config, model),
         peer_texts=peer_texts,
     )
@@ -120,11 +124,12 @@ def _undone(records: list[StepRecord]) -> list[str]:
 
 def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: bool) -> None:
     """The measures that training takes too."""
-    from lexical_sae.evaluation.held_out import evaluate_model
+    from lexical_sae.evaluation.held_out import evaluate_model, notes_on
 
     found = evaluate_model(model, data)
+    notes = notes_on(data)
     if json:
-        plain(json_module.dumps({"dataset": name, "split": split, **found}))
+        plain(json_module.dumps({"dataset": name, "split": split, **found, "notes": notes}))
         return
     plain(f"{found['rows']:,} {'sentences' if 'f1' in found else 'texts'}")
     for line in measure_lines(found, split):
@@ -134,6 +139,8 @@ def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: 
             f"{kind}: F1 {100 * score['f1']:.1f} %, precision {100 * score['precision']:.1f} %, "
             f"recall {100 * score['recall']:.1f} % ({score['support']:,} entities)"
         )
+    for note in notes:
+        plain(note)
 
 
 def _run(subject: Subject, steps: tuple[Step, ...], folder: Path) -> list[StepRecord]:
@@ -153,7 +160,8 @@ def _run(subject: Subject, steps: tuple[Step, ...], folder: Path) -> list[StepRe
         return run_suite(subject, folder, steps, started=started)
 
 
-def _load_twin(run: Path) -> Any:
+def _load_twin(run: Path, labels: list[str]) -> DenseTwin:
+    from lexical_sae.evaluation.dense_states import twin_with_labels
     from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
     from lexical_sae.runs import model_folder_of
 
@@ -164,4 +172,4 @@ def _load_twin(run: Path) -> Any:
             f"{run} holds a model of type {kind!r}; --against expects the run of a dense twin "
             "(lexical-sae train --dense-twin)."
         )
-    return DenseTwin.from_pretrained(folder)
+    return twin_with_labels(DenseTwin.from_pretrained(folder), labels)

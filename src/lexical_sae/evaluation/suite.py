@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from lexical_sae.evaluation.explainers import missing
+from lexical_sae.evaluation.held_out import notes_on
 from lexical_sae.evaluation.metrics import METRICS, checked
 from lexical_sae.evaluation.plausibility import COLUMNS
 from lexical_sae.evaluation.steps import STEPS, Step, run_step
@@ -98,18 +99,19 @@ def run_suite(
             if not any(note.startswith("Not done") for note in finding.notes):
                 write_json(file, done)
         records.append(StepRecord(step, finding, seconds, resumed))
-    write_json(folder / "evaluation.json", evaluation(identity, records, subject.seed))
+    write_json(folder / "evaluation.json", evaluation(identity, records, subject))
     return records
 
 
 def evaluation(
-    identity: dict[str, Any], records: Sequence[StepRecord], seed: int
+    identity: dict[str, Any], records: Sequence[StepRecord], subject: Subject
 ) -> dict[str, Any]:
     """The whole result, with the meaning of every number in it."""
     used = {name for record in records for name in record.finding.metrics}
     return {
         "schema": SCHEMA,
         "identity": identity,
+        "notes": notes_on(subject.test),
         "failed": [record.step.name for record in records if record.finding.failed],
         "steps": {
             record.step.name: {
@@ -131,7 +133,7 @@ def evaluation(
             for name, metric in METRICS.items()
             if name in used
         },
-        "environment": environment({"seed": seed}),
+        "environment": environment({"seed": subject.seed}),
     }
 
 

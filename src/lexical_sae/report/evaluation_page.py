@@ -86,7 +86,7 @@ def summary(evaluation: Mapping[str, Any]) -> list[str]:
         )
     if "ece" in found:
         lines.append(f"Its probabilities are off by {100 * at('ece'):.1f} points on average.")
-    return lines
+    return [*lines, *evaluation.get("notes", ())]
 
 
 def step_article(step: Mapping[str, Any], meanings: Mapping[str, Any]) -> str:
