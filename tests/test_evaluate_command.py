@@ -69,6 +69,12 @@ def test_chosen_steps_as_json(runs: tuple[Path, Path], tmp_path: Path) -> None:
     flags = ("--steps", "identity, completeness", "--output", str(tmp_path / "out"), "--json")
     shown, _ = run("evaluate", str(runs[0]), *flags)
     assert list(json.loads(shown)["steps"]) == ["identity", "completeness"]
+    flags = ("--steps", "circuits", "--output", str(tmp_path / "out"), "--json")
+    choice = ("--circuit-mass", "0.5", "--circuit-split", "validation")
+    shown, _ = run("evaluate", str(runs[0]), *flags, *choice)
+    found = json.loads(shown)
+    assert found["identity"]["circuit_mass"] == 0.5
+    assert "16 texts of the validation split" in found["steps"]["circuits"]["notes"][0]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +84,10 @@ def test_chosen_steps_as_json(runs: tuple[Path, Path], tmp_path: Path) -> None:
         (["--split", "nowhere"], "no split 'nowhere'"),
         (["--against", "{ours}"], "expects the run of a dense twin"),
         (["--against", "nowhere"], "was not found"),
+        (["--circuit-fraction", "0.2", "--circuit-mass", "0.5"], "expected one"),
+        (["--circuit-fraction", "2"], "fraction is 2.0"),
+        (["--circuit-split", "test"], "the split that is measured"),
+        (["--circuit-mass", "0.5", "--quick"], "leave out --quick"),
     ],
 )
 def test_bad_input_gets_one_sentence(

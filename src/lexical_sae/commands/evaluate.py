@@ -38,6 +38,15 @@ def evaluate(
         Path | None, typer.Option(help="Folder of the result; default RUN/evaluation.")
     ] = None,
     peer_texts: Annotated[int, typer.Option(min=1, help="Texts for LIME, SHAP and others.")] = 50,
+    circuit_fraction: Annotated[
+        float | None, typer.Option(help="Of the words of a class in its circuit; default 0.1.")
+    ] = None,
+    circuit_mass: Annotated[
+        float | None, typer.Option(help="Instead: share of |contribution| that a circuit holds.")
+    ] = None,
+    circuit_split: Annotated[
+        str | None, typer.Option(help="Split that circuits come from; default train.")
+    ] = None,
     tables: Annotated[
         bool, typer.Option("--tables", help="Also tables.md and tables.tex.")
     ] = False,
@@ -47,6 +56,7 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure a model: accuracy, circuits, faithfulness, and other explainers beside its own."""
+    from lexical_sae.evaluation.circuit_choice import circuit_choice
     from lexical_sae.evaluation.drift import untrained_model
     from lexical_sae.evaluation.held_out import check_task, same_labels
     from lexical_sae.evaluation.reading import spread
@@ -63,6 +73,10 @@ def evaluate(
     splits = load_splits(str(name)) if config is None else run_splits(config)
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
+    chosen = (circuit_fraction, circuit_mass, circuit_split)
+    if quick and any(value is not None for value in chosen):
+        raise ValueError("--circuit-… are for the whole evaluation; leave out --quick or these.")
+    circuits = circuit_choice(splits, split, *chosen)
     data = splits[split]
     if limit is not None:  # spread: the first rows of a sorted file may be of one class
         data = data.select(spread(len(data), limit))
@@ -82,6 +96,7 @@ def evaluate(
         None if against is None else _load_twin(against, model.config.labels),
         None if config is None else lambda: untrained_model(config, model),
         peer_texts=peer_texts,
+        circuit_choice=circuits.with_labels(model.config.labels),
     )
     records = _run(subject, chosen_steps(steps, model.config.task), folder)
     found = json_module.loads((folder / "evaluation.json").read_text("utf-8"))

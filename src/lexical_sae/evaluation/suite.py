@@ -37,7 +37,7 @@ class StepRecord:
 
 def identity_of(subject: Subject) -> dict[str, Any]:
     """What the numbers are of: hashes of model, dictionary and data, and the options."""
-    test = subject.test
+    test, choice = subject.test, subject.circuit_choice
     return {
         "model": model_hash(subject.model),
         "dictionary": dictionary_hash(subject.model),
@@ -51,7 +51,22 @@ def identity_of(subject: Subject) -> dict[str, Any]:
         "not_installed": list(missing()),
         "peer_texts": subject.peer_texts,
         "seed": subject.seed,
+        "circuit_fraction": choice.fraction,
+        "circuit_mass": choice.mass,
+        "circuit_split": choice.split,
+        "circuit_data": None if choice.data is None else data_hash(choice.data),
     }
+
+
+def step_identity(identity: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What a kept step is known by. Choices that it does not see are left out, so that another
+    circuit does not cost the hours of the other explainers again."""
+    own = {
+        name: value
+        for name, value in identity.items()
+        if step.of_circuits or not name.startswith("circuit_")
+    }
+    return own if step.form == 1 else {**own, "form": step.form}
 
 
 def _weights_hash(model: nn.Module) -> str:
@@ -83,7 +98,8 @@ def run_suite(
     for place, step in enumerate(steps):
         started(step, place)
         file = folder / "steps" / f"{step.name}.json"
-        before = _read(file, identity)
+        own = step_identity(identity, step)
+        before = _read(file, own)
         if before is not None:
             finding, seconds, resumed = (
                 Finding.from_dict(before["finding"]),
@@ -95,7 +111,7 @@ def run_suite(
             finding, resumed = run_step(step, subject), False
             checked(finding.metrics)
             seconds = time.perf_counter() - start
-            done = {"identity": identity, "seconds": seconds, "finding": finding.to_dict()}
+            done = {"identity": own, "seconds": seconds, "finding": finding.to_dict()}
             if not any(note.startswith("Not done") for note in finding.notes):
                 write_json(file, done)
         records.append(StepRecord(step, finding, seconds, resumed))
