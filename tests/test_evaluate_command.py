@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -63,6 +64,12 @@ def test_the_whole_evaluation_leaves_a_report_and_numbers(runs: tuple[Path, Path
     assert "Is the explanation true?" in page
     for step in steps.values():
         assert step["title"] in page
+    articles = re.findall(r'<article aria-label="([^"]+)">(.*?)</article>', page, re.DOTALL)
+    without = {title for title, article in articles if "<figure" not in article}
+    # no person has marked these texts
+    assert without <= {"Summary", "Record", steps["plausibility"]["title"]}
+    assert found["config"]["settings"]["target_words"] == SMALL["target_words"]
+    assert "settings.target_words" in page
 
 
 def test_chosen_steps_as_json(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def evaluate(
         peer_texts=peer_texts,
         circuit_choice=circuits.with_labels(model.config.labels),
     )
-    records = _run(subject, chosen_steps(steps, model.config.task), folder)
+    records = _run(subject, chosen_steps(steps, model.config.task), folder, config)
     found = json_module.loads((folder / "evaluation.json").read_text("utf-8"))
     written = write_report(
         found,
@@ -158,7 +158,9 @@ def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: 
         plain(note)
 
 
-def _run(subject: Subject, steps: tuple[Step, ...], folder: Path) -> list[StepRecord]:
+def _run(
+    subject: Subject, steps: tuple[Step, ...], folder: Path, config: RunConfig | None
+) -> list[StepRecord]:
     """The suite, with progress on the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -172,7 +174,8 @@ def _run(subject: Subject, steps: tuple[Step, ...], folder: Path) -> list[StepRe
         def started(step: Step, place: int) -> None:
             progress.update(bar, completed=place, description=step.title)
 
-        return run_suite(subject, folder, steps, started=started)
+        trained = None if config is None else config.model_dump(mode="json")
+        return run_suite(subject, folder, steps, config=trained, started=started)
 
 
 def _load_twin(run: Path, labels: list[str]) -> DenseTwin:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,9 +89,11 @@ def run_suite(
     folder: Path,
     steps: Sequence[Step] = STEPS,
     *,
+    config: Mapping[str, Any] | None = None,
     started: Callable[[Step, int], None] = lambda step, place: None,
 ) -> list[StepRecord]:
-    """Every step's finding; each is written as soon as it is there."""
+    """Every step's finding; each is written as soon as it is there. `config` is how the model was
+    trained, for the record."""
     identity = identity_of(subject)
     (folder / "steps").mkdir(parents=True, exist_ok=True)
     records = []
@@ -115,12 +117,15 @@ def run_suite(
             if not any(note.startswith("Not done") for note in finding.notes):
                 write_json(file, done)
         records.append(StepRecord(step, finding, seconds, resumed))
-    write_json(folder / "evaluation.json", evaluation(identity, records, subject))
+    write_json(folder / "evaluation.json", evaluation(identity, records, subject, config))
     return records
 
 
 def evaluation(
-    identity: dict[str, Any], records: Sequence[StepRecord], subject: Subject
+    identity: dict[str, Any],
+    records: Sequence[StepRecord],
+    subject: Subject,
+    config: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The whole result, with the meaning of every number in it."""
     used = {name for record in records for name in record.finding.metrics}
@@ -149,6 +154,7 @@ def evaluation(
             for name, metric in METRICS.items()
             if name in used
         },
+        "config": None if config is None else dict(config),
         "environment": environment({"seed": subject.seed}),
     }
 
