@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,12 +64,24 @@ def test_the_whole_evaluation_leaves_a_report_and_numbers(runs: tuple[Path, Path
     assert "Is the explanation true?" in page
     for step in steps.values():
         assert step["title"] in page
+    articles = re.findall(r'<article aria-label="([^"]+)">(.*?)</article>', page, re.DOTALL)
+    without = {title for title, article in articles if "<figure" not in article}
+    # no person has marked these texts
+    assert without <= {"Summary", "Record", steps["plausibility"]["title"]}
+    assert found["config"]["settings"]["target_words"] == SMALL["target_words"]
+    assert "settings.target_words" in page
 
 
 def test_chosen_steps_as_json(runs: tuple[Path, Path], tmp_path: Path) -> None:
     flags = ("--steps", "identity, completeness", "--output", str(tmp_path / "out"), "--json")
     shown, _ = run("evaluate", str(runs[0]), *flags)
     assert list(json.loads(shown)["steps"]) == ["identity", "completeness"]
+    flags = ("--steps", "circuits", "--output", str(tmp_path / "out"), "--json")
+    choice = ("--circuit-mass", "0.5", "--circuit-split", "validation")
+    shown, _ = run("evaluate", str(runs[0]), *flags, *choice)
+    found = json.loads(shown)
+    assert found["identity"]["circuit_mass"] == 0.5
+    assert "16 texts of the validation split" in found["steps"]["circuits"]["notes"][0]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +91,10 @@ def test_chosen_steps_as_json(runs: tuple[Path, Path], tmp_path: Path) -> None:
         (["--split", "nowhere"], "no split 'nowhere'"),
         (["--against", "{ours}"], "expects the run of a dense twin"),
         (["--against", "nowhere"], "was not found"),
+        (["--circuit-fraction", "0.2", "--circuit-mass", "0.5"], "expected one"),
+        (["--circuit-fraction", "2"], "fraction is 2.0"),
+        (["--circuit-split", "test"], "the split that is measured"),
+        (["--circuit-mass", "0.5", "--quick"], "leave out --quick"),
     ],
 )
 def test_bad_input_gets_one_sentence(
@@ -85,3 +103,33 @@ def test_bad_input_gets_one_sentence(
     given = [flag.replace("{ours}", str(runs[0])) for flag in flags]
     _, errors = run("evaluate", str(runs[0]), *given, code=2)
     assert sentence in " ".join(errors.split())
+
+
+def test_a_limit_takes_rows_of_every_class_from_a_sorted_split(
+    runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    found = small_dataset(16, 3)
+    rows = sorted(zip(found.labels, found.texts, strict=True))
+    columns = {
+        "text": [text for _, text in rows],
+        "label": [found.label_names[label] for label, _ in rows],
+    }
+    (tmp_path / "data").mkdir()
+    write_columns(tmp_path / "data" / "test.csv", columns)
+    flags = ("--dataset", str(tmp_path / "data"), "--output", str(tmp_path / "out"), "--json")
+    for more in (("--steps", "task"), ("--quick",)):
+        shown, _ = run("evaluate", str(runs[0]), *flags, *more, "--limit", "4")
+        assert json.loads(shown)["notes"] == []
+        shown, _ = run("evaluate", str(runs[0]), *flags, *more, "--limit", "1")
+        assert "so the numbers say nothing of it" in json.loads(shown)["notes"][0]
+
+
+def test_a_twin_must_have_the_labels_of_the_model(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    other = tmp_path / "twin"
+    shutil.copytree(runs[1] / "model", other)
+    config = json.loads((other / "config.json").read_text())
+    config["labels"][0] = "elsewhere"
+    (other / "config.json").write_text(json.dumps(config))
+    _, errors = run("evaluate", str(runs[0]), "--against", str(other), code=2)
+    assert "elsewhere" in errors
+    assert "train a twin on the same data" in " ".join(errors.split())

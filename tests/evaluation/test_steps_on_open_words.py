@@ -73,6 +73,13 @@ def test_identity_holds_and_a_broken_sum_fails(reading: Reading) -> None:
     found = measure_identity(reading)
     assert not found.failed
     assert checked(found.metrics)["residual_relative"].value < 1e-5
+    rows = {row[0]: row for row in found.tables[0].rows}
+    for kind, suffix, bound in (("single", "", 1e-5), ("double", "_fp64", 1e-12)):
+        names = (f"residual_{part}{suffix}" for part in ("mean", "p99", "max"))
+        assert rows[kind][1:4] == tuple(found.metrics[name].value for name in names)
+        assert rows[kind][5] == bound
+        assert 0 <= rows[kind][1] <= rows[kind][3]
+        assert rows[kind][4] <= bound
     broken = replace(reading, state=replace(reading.state, logits=reading.state.logits + 0.01))
     assert "off by" in measure_identity(broken).failed
 
@@ -113,8 +120,19 @@ def test_a_constant_predictor_does_not_score(reading: Reading) -> None:
         stuck = replace(reading, state=reading.state.with_open_words(reading.state.open_words))
         found = measure_completeness(stuck, NAMES)
         head.b2.copy_(before)
-    assert found.metrics["kappa_at_10"].value is None
+    for name in ("kappa_at_10", "agreement_at_10", "agreement_area"):
+        assert found.metrics[name].value is None
+        assert "same label" in found.metrics[name].why
     assert "same label" in found.notes[0]
+    assert not found.curves
+    assert all(row[2] is None and row[3] is None for row in found.tables[0].rows)
+
+
+def test_agreement_without_open_words_is_undefined(reading: Reading) -> None:
+    none = reading.state.open_words.subset(torch.zeros(len(reading.state.open_words)).bool())
+    found = measure_completeness(replace(reading, state=reading.state.with_open_words(none)), NAMES)
+    assert found.metrics["agreement_at_10"].value is None
+    assert "no word is open" in found.metrics["agreement_area"].why
 
 
 def test_area_of_a_perfect_circuit_is_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from lexical_sae.evaluation.explainers import OURS
+from lexical_sae.evaluation.dense_states import dense_states, twin_with_labels
+from lexical_sae.evaluation.explainers import AT_INPUT, OURS
 from lexical_sae.evaluation.metrics import METRICS
 from lexical_sae.evaluation.plausibility_step import measure_plausibility
-from lexical_sae.evaluation.steps import STEPS
+from lexical_sae.evaluation.steps import STEPS, explainers_at_input, run_step
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.suite import identity_of, run_suite
 from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
+from lexical_sae.report.evaluation_page import summary
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.tokenise import structural_ids
 from tests.tiny import TEXTS, tiny_backbone, tiny_model, tiny_tokenizer
@@ -115,3 +118,64 @@ def test_a_model_that_opens_no_word_is_measured_all_the_same(tmp_path: Path) -> 
     assert records["task"].metrics["open_words"].value == 0.0
     assert records["faithfulness"].metrics["naopc"].value is None
     assert records["input"].tables
+
+
+def test_without_a_mask_token_only_what_masks_is_left_out(tmp_path: Path) -> None:
+    model, twin = tiny_model("bert", head_width=16), tiny_twin()
+    for one in (model, twin):
+        one.tokenizer = copy.deepcopy(one.tokenizer)
+        one.tokenizer.mask_token = None
+    test, train = dataset("test", 0, 6), dataset("train", 20, 12)
+    records = run_suite(Subject(model, test, train, twin, peer_texts=2), tmp_path)
+    found = {record.step.name: record.finding for record in records}
+    assert "no mask token" in found["input"].notes[0]
+    assert found["explainers"].tables  # attention needs no mask
+    assert any("no mask token" in note for note in found["stability"].notes)
+    assert {row[0] for row in found["stability"].tables[0].rows} == {"this model"}
+    assert found["drift"].metrics
+
+
+def test_a_twin_that_cannot_be_masked_leaves_the_table_of_this_model(subject: Subject) -> None:
+    twin = tiny_twin()
+    twin.tokenizer = copy.deepcopy(twin.tokenizer)
+    twin.tokenizer.mask_token = None
+    found = explainers_at_input(replace(subject, twin=twin, peer_texts=1))
+    assert found.tables[0].title == AT_INPUT
+    assert "no mask token" in found.notes[-1]
+    assert "Of the dense twin" in found.notes[-1]
+
+
+def test_at_the_input_naopc_is_said_to_be_of_one_model(subject: Subject) -> None:
+    found = explainers_at_input(replace(subject, peer_texts=1))
+    said = [note for note in found.notes if "not to be compared with another model" in note]
+    assert len(said) == 2
+
+
+def test_a_twin_with_the_same_labels_in_another_order_decides_the_same() -> None:
+    twin = tiny_twin()
+    with torch.no_grad():
+        twin.head.weight.normal_()
+        before = dense_states(twin, TEXTS[:4]) @ twin.head.weight.T + twin.head.bias
+        other = twin_with_labels(twin, NAMES[::-1])
+        after = dense_states(other, TEXTS[:4]) @ other.head.weight.T + other.head.bias
+    assert other.config.labels == list(NAMES[::-1])
+    assert torch.allclose(after.flip(1), before)
+    with pytest.raises(ValueError, match="expected those of the model, a, b"):
+        twin_with_labels(twin, ["a", "b"])
+
+
+def test_a_twin_with_other_labels_is_not_measured_against(subject: Subject) -> None:
+    twin = tiny_twin()
+    twin.config.labels = ["a", "b", "c"]
+    step = next(step for step in STEPS if step.name == "autoencoder")
+    assert "other labels" in run_step(step, replace(subject, twin=twin)).notes[0]
+
+
+def test_a_class_that_was_not_measured_is_named(subject: Subject, tmp_path: Path) -> None:
+    few = replace(subject, test=dataset("test", 0, 2))  # negative, neutral
+    run_suite(few, tmp_path, [STEPS[0]])
+    found = json.loads((tmp_path / "evaluation.json").read_text())
+    assert "None of the measured texts has the label positive" in found["notes"][0]
+    assert found["notes"][0] in summary(found)
+    run_suite(subject, tmp_path, [STEPS[0]])
+    assert json.loads((tmp_path / "evaluation.json").read_text())["notes"] == []

@@ -61,6 +61,27 @@ def test_the_summary_says_what_there_is_and_nothing_else() -> None:
     ]
 
 
+def test_a_step_without_a_curve_has_bars_of_its_table() -> None:
+    found = evaluation()
+    table = FindingTable("Texts of each class", ("class", "right, %"), (("spam", 87.5),))
+    found["steps"]["task"] |= Finding(tables=(table,)).to_dict()
+    assert "<title>Texts of each class: right, %</title>" in evaluation_page(found)
+    assert "spam: 87.5" in evaluation_page(found)
+    assert 'class="chart bars"' not in evaluation_page(evaluation())  # it has a curve
+
+
+def test_the_record_holds_the_config_of_the_run() -> None:
+    config = {"dataset": "<tiny>", "train_rows": None, "settings": {"epochs": 2, "gate": {"a": 1}}}
+    page = evaluation_page({**evaluation(), "config": config})
+    for name, value in (
+        ("dataset", "&lt;tiny&gt;"),
+        ("settings.epochs", 2),
+        ("settings.gate.a", 1),
+    ):
+        assert f'{name}</th><td class="value"><code>{value}</code>' in page
+    assert "Config of the run" not in evaluation_page(evaluation())
+
+
 def test_a_failed_check_is_shown() -> None:
     assert "Failed: a sum is off." in evaluation_page(evaluation(failed="a sum is off"))
 

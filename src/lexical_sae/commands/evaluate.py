@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lexical_sae.evaluation.steps import Step
     from lexical_sae.evaluation.subject import Subject
     from lexical_sae.evaluation.suite import StepRecord
+    from lexical_sae.model.dense_twin import DenseTwin
     from lexical_sae.model.lexical_sae import LexicalSAE
     from lexical_sae.text.dataset import TextDataset
     from lexical_sae.training.config import RunConfig
@@ -26,7 +27,7 @@ def evaluate(
         str | None, typer.Option(help="Name, file, folder or hub:NAME; default the run's own.")
     ] = None,
     split: Annotated[str, typer.Option(help="Split to measure on.")] = "test",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use the first rows only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many rows, evenly spread.")] = None,
     against: Annotated[
         Path | None, typer.Option(help="Run of the dense twin, to compare its explainers.")
     ] = None,
@@ -37,6 +38,15 @@ def evaluate(
         Path | None, typer.Option(help="Folder of the result; default RUN/evaluation.")
     ] = None,
     peer_texts: Annotated[int, typer.Option(min=1, help="Texts for LIME, SHAP and others.")] = 50,
+    circuit_fraction: Annotated[
+        float | None, typer.Option(help="Of the words of a class in its circuit; default 0.1.")
+    ] = None,
+    circuit_mass: Annotated[
+        float | None, typer.Option(help="Instead: share of |contribution| that a circuit holds.")
+    ] = None,
+    circuit_split: Annotated[
+        str | None, typer.Option(help="Split that circuits come from; default train.")
+    ] = None,
     tables: Annotated[
         bool, typer.Option("--tables", help="Also tables.md and tables.tex.")
     ] = False,
@@ -46,8 +56,10 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure a model: accuracy, circuits, faithfulness, and other explainers beside its own."""
+    from lexical_sae.evaluation.circuit_choice import circuit_choice
     from lexical_sae.evaluation.drift import untrained_model
     from lexical_sae.evaluation.held_out import check_task, same_labels
+    from lexical_sae.evaluation.reading import spread
     from lexical_sae.evaluation.steps import chosen_steps
     from lexical_sae.evaluation.subject import Subject
     from lexical_sae.report.evaluation_files import write_report
@@ -61,7 +73,13 @@ def evaluate(
     splits = load_splits(str(name)) if config is None else run_splits(config)
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; expected one of {', '.join(splits)}.")
-    data = splits[split] if limit is None else splits[split].head(limit)
+    chosen = (circuit_fraction, circuit_mass, circuit_split)
+    if quick and any(value is not None for value in chosen):
+        raise ValueError("--circuit-… are for the whole evaluation; leave out --quick or these.")
+    circuits = circuit_choice(splits, split, *chosen)
+    data = splits[split]
+    if limit is not None:  # spread: the first rows of a sorted file may be of one class
+        data = data.select(spread(len(data), limit))
     model = load_run(run, topk_per_position, windows)
     if quick:
         _measure(model, data, str(name), split, json)
@@ -75,11 +93,12 @@ def evaluate(
         model,
         same_labels(data, model.config.labels),
         None if train is None else same_labels(train, model.config.labels),
-        None if against is None else _load_twin(against),
+        None if against is None else _load_twin(against, model.config.labels),
         None if config is None else lambda: untrained_model(config, model),
         peer_texts=peer_texts,
+        circuit_choice=circuits.with_labels(model.config.labels),
     )
-    records = _run(subject, chosen_steps(steps, model.config.task), folder)
+    records = _run(subject, chosen_steps(steps, model.config.task), folder, config)
     found = json_module.loads((folder / "evaluation.json").read_text("utf-8"))
     written = write_report(
         found,
@@ -120,11 +139,12 @@ def _undone(records: list[StepRecord]) -> list[str]:
 
 def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: bool) -> None:
     """The measures that training takes too."""
-    from lexical_sae.evaluation.held_out import evaluate_model
+    from lexical_sae.evaluation.held_out import evaluate_model, notes_on
 
     found = evaluate_model(model, data)
+    notes = notes_on(data)
     if json:
-        plain(json_module.dumps({"dataset": name, "split": split, **found}))
+        plain(json_module.dumps({"dataset": name, "split": split, **found, "notes": notes}))
         return
     plain(f"{found['rows']:,} {'sentences' if 'f1' in found else 'texts'}")
     for line in measure_lines(found, split):
@@ -134,9 +154,13 @@ def _measure(model: LexicalSAE, data: TextDataset, name: str, split: str, json: 
             f"{kind}: F1 {100 * score['f1']:.1f} %, precision {100 * score['precision']:.1f} %, "
             f"recall {100 * score['recall']:.1f} % ({score['support']:,} entities)"
         )
+    for note in notes:
+        plain(note)
 
 
-def _run(subject: Subject, steps: tuple[Step, ...], folder: Path) -> list[StepRecord]:
+def _run(
+    subject: Subject, steps: tuple[Step, ...], folder: Path, config: RunConfig | None
+) -> list[StepRecord]:
     """The suite, with progress on the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -150,10 +174,12 @@ def _run(subject: Subject, steps: tuple[Step, ...], folder: Path) -> list[StepRe
         def started(step: Step, place: int) -> None:
             progress.update(bar, completed=place, description=step.title)
 
-        return run_suite(subject, folder, steps, started=started)
+        trained = None if config is None else config.model_dump(mode="json")
+        return run_suite(subject, folder, steps, config=trained, started=started)
 
 
-def _load_twin(run: Path) -> Any:
+def _load_twin(run: Path, labels: list[str]) -> DenseTwin:
+    from lexical_sae.evaluation.dense_states import twin_with_labels
     from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
     from lexical_sae.runs import model_folder_of
 
@@ -164,4 +190,4 @@ def _load_twin(run: Path) -> Any:
             f"{run} holds a model of type {kind!r}; --against expects the run of a dense twin "
             "(lexical-sae train --dense-twin)."
         )
-    return DenseTwin.from_pretrained(folder)
+    return twin_with_labels(DenseTwin.from_pretrained(folder), labels)

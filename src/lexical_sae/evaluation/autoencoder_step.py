@@ -29,6 +29,11 @@ def measure_autoencoders(subject: Subject) -> Finding:
             "There is no dense twin to fit a sparse autoencoder to; train one with lexical-sae "
             "train --dense-twin and give its run with --against."
         )
+    if list(twin.config.labels) != list(subject.model.config.labels):
+        raise NotPossible(
+            "The dense twin has other labels than the model, or in another order, so their logits "
+            "cannot be compared."
+        )
     reading = subject.reading
     train = dense_states(twin, subject.train_sample.texts)
     test = dense_states(twin, subject.test.texts)

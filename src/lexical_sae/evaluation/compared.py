@@ -60,7 +60,8 @@ class Contest:
         it is also seen whether another label wins without the top words.
 
         Without limits NAOPC is measured between the worst and the best order tried: those of all
-        scorers and their reverses, which cost nothing more.
+        scorers and their reverses, which cost nothing more. It then ranks these scorers and is
+        not to be compared with that of other scorers or of another game.
         """
         found: dict[str, Floats] = {}
         curves: dict[str, Removal] = {}

@@ -71,6 +71,7 @@ def measure_completeness(
 ) -> Finding:
     """Agreement with the whole model, accuracy and KL for circuits of growing size."""
     whole, labels = reading.state.predicted, reading.labels
+    why = _says_nothing(reading)
     rows: list[tuple[Cell, ...]] = []
     agreements: list[float] = []
     metrics: dict[str, Estimate] = {}
@@ -85,30 +86,31 @@ def measure_completeness(
             (
                 f"{100 * fraction:g} %",
                 float(found.words.double().mean()),
-                100 * agreements[-1],
-                kappa,
+                None if why else 100 * agreements[-1],
+                None if why else kappa,
                 100 * accuracy,
                 float(found.kl.double().mean()),
             )
         )
         if fraction == 0.1:
             metrics["agreement_at_10"] = mean_estimate(same.numpy(), seed)
-            why = "" if kappa is not None else "the model gives every text the same label"
-            metrics["kappa_at_10"] = Estimate(kappa, why=why)
+            metrics["kappa_at_10"] = Estimate(kappa)
             worst = _worst(reading, found, label_names)
     metrics["agreement_area"] = Estimate(agreement_area(fractions, agreements))
+    if why:
+        metrics = {name: Estimate(None, why=why) for name in metrics}
     accuracy = 100 * float((whole == labels).double().mean())
     open_words = float(reading.state.open_words.counts().double().mean())
-    rows.append(("all", open_words, 100.0, 1.0, accuracy, 0.0))
-    notes: tuple[str, ...] = ()
-    if metrics.get("kappa_at_10", Estimate(1.0)).value is None:
-        notes = ("The model gives every text the same label, so agreement says nothing.",)
+    itself = (None, None) if why else (100.0, 1.0)
+    rows.append(("all", open_words, *itself, accuracy, 0.0))
     columns = ("open words kept", "words", "agreement, %", "kappa", "accuracy, %", "KL")
     points = tuple((100 * f, 100 * a) for f, a in zip(fractions, agreements, strict=True))
     return Finding(
         metrics=metrics,
         tables=(FindingTable("Circuits of growing size", columns, tuple(rows)),),
-        curves=(
+        curves=()
+        if why
+        else (
             Curve(
                 "Decisions that the circuit keeps",
                 "open words kept, %",
@@ -117,8 +119,18 @@ def measure_completeness(
             ),
         ),
         worst=worst,
-        notes=notes,
+        notes=(f"{why[0].upper()}{why[1:]}, so agreement says nothing.",) if why else (),
     )
+
+
+def _says_nothing(reading: Reading) -> str:
+    """Why agreement with this model says nothing; empty if it does. What never changes is kept by
+    any circuit, even by an empty one."""
+    if not len(reading.state.open_words):
+        return "no word is open"
+    if len(reading.state.predicted.unique()) == 1:
+        return "the model always gives the same label"
+    return ""
 
 
 def _worst(

@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 BATCH = 32
 
 
+def twin_with_labels(twin: DenseTwin, labels: Sequence[str]) -> DenseTwin:
+    """The twin with its outputs in the order of `labels`; one with other labels decides something
+    else and is refused."""
+    theirs = list(twin.config.labels)
+    if sorted(theirs) != sorted(labels):
+        raise ValueError(
+            f"The dense twin has the labels {', '.join(theirs[:20])}; expected those of the model, "
+            f"{', '.join(labels[:20])}: train a twin on the same data."
+        )
+    if theirs != list(labels):
+        place = [theirs.index(name) for name in labels]
+        with torch.no_grad():
+            twin.head.weight.copy_(twin.head.weight[place].clone())
+            twin.head.bias.copy_(twin.head.bias[place].clone())
+        twin.config.labels = list(labels)
+    return twin
+
+
 @torch.no_grad()
 def dense_states(twin: DenseTwin, texts: Sequence[str]) -> Tensor:
     """[N, H] pooled states in the order of the texts; `twin.head` turns them into logits."""

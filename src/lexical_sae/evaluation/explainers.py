@@ -1,8 +1,10 @@
 """Step 6: our contributions and the explainers that others use, on the same decisions.
 
 At the open words all of them explain the same head. At the input they explain whole models by
-masking words; there the dense twin has its own table. NAOPC is normalised by each model's own
-limits and may be compared between the two; AOPC may not.
+masking words; there the dense twin has its own table. Every evaluation there is a pass of a whole
+model, so that even the narrowest beam search would take minutes: NAOPC stands between the worst and
+the best of the orders tried, which are not the same for the two models. It ranks the explainers of
+one model and may not be compared between the two tables; neither may AOPC.
 """
 
 from __future__ import annotations
@@ -106,7 +108,10 @@ def compare_at_input(subject: Subject, model: Any, title: str) -> Finding:
         scorers["random"] = partial(random_scores, text.n, subject.seed + place)
         contest.add(text, None, scorers, text.keeps)
         subject.advance(1)
-    note = "; NAOPC between the worst and the best of the orders tried"
+    note = (
+        "; NAOPC between the worst and the best of the orders tried of this one model, not to be "
+        "compared with another model's"
+    )
     return _finding(contest, title, note, WHY_AT_INPUT if lexical else "")
 
 

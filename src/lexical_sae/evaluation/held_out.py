@@ -54,6 +54,20 @@ def check_task(model: LexicalSAE, data: TextDataset) -> None:
     check_dataset(data)
 
 
+def notes_on(data: TextDataset) -> list[str]:
+    """What a reader must know of the measured rows: numbers say nothing of a class that is not
+    among them, as in a few rows of a sorted file."""
+    absent = [name for name, count in data.label_counts().items() if not count]
+    if not absent:
+        return []
+    rest = f" and {len(absent) - 10:,} more" if len(absent) > 10 else ""
+    unit = "texts" if data.task == "classification" else "words"
+    return [
+        f"None of the measured {unit} has the label {', '.join(absent[:10])}{rest}, so the numbers "
+        "say nothing of it."
+    ]
+
+
 def same_labels(data: TextDataset, labels: list[str]) -> TextDataset:
     """The same rows with labels counted as the model counts them."""
     unknown = [name for name in data.label_names if name not in labels]

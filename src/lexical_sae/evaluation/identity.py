@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
+from torch import Tensor
 
 from lexical_sae.attribution.verify import FP32_TOLERANCE, FP64_TOLERANCE, verify_sum
 from lexical_sae.evaluation.reading import Reading
-from lexical_sae.report.finding import Estimate, Finding
+from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
 
 
 def measure_identity(reading: Reading) -> Finding:
@@ -25,14 +28,35 @@ def measure_identity(reading: Reading) -> Finding:
             f"a sum is off by {float(relative_fp64):.1e} of its scale in double precision, more "
             f"than {FP64_TOLERANCE}"
         )
+    kinds = {
+        "single": (residual, relative, FP32_TOLERANCE),
+        "double": (exact, relative_fp64, FP64_TOLERANCE),
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (name, *_sizes(found), float(worst), bound, 100 * float(worst) / bound)
+        for name, (found, worst, bound) in kinds.items()
+    ]
+    columns = (
+        *("precision", "mean", "99th percentile", "largest", "largest over its scale"),
+        *("bound of that", "of the bound, %"),
+    )
+    sizes = ("residual_mean", "residual_p99", "residual_max")
     return Finding(
         metrics={
-            "residual_mean": Estimate(float(residual.mean())),
-            "residual_p99": Estimate(float(residual.quantile(0.99))),
-            "residual_max": Estimate(float(residual.max())),
-            "residual_max_fp64": Estimate(float(exact.max())),
+            **_estimates(sizes, residual),
+            **_estimates([f"{name}_fp64" for name in sizes], exact),
             "residual_relative": Estimate(float(relative)),
         },
+        tables=(FindingTable("|sum of contributions − logit|", columns, tuple(rows)),),
         notes=(f"{reading.rows:,} decisions",),
         failed=failed,
     )
+
+
+def _sizes(residual: Tensor) -> tuple[float, float, float]:
+    """Mean, 99th percentile and maximum."""
+    return float(residual.mean()), float(residual.quantile(0.99)), float(residual.max())
+
+
+def _estimates(names: Sequence[str], residual: Tensor) -> dict[str, Estimate]:
+    return dict(zip(names, map(Estimate, _sizes(residual)), strict=True))

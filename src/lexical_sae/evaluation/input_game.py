@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lexical_sae.attribution.words import InputWord, input_words
 from lexical_sae.evaluation.perturbation import Floats, Masks
+from lexical_sae.evaluation.reading import NotPossible
 from lexical_sae.model.mode import in_mode
 from lexical_sae.text.tokenise import Encoded, encode
 
@@ -30,12 +31,22 @@ class MaskedText:
     ids: Tensor  # [L]
     attention: Tensor  # [L]
     words: tuple[InputWord, ...]
-    mask_id: int
+    mask_id: int | None  # None: the tokenizer has no mask token
     label: int
 
     @property
     def n(self) -> int:
         return len(self.words)
+
+    @property
+    def masked(self) -> int:
+        """The token that stands for a word that is gone."""
+        if self.mask_id is None:
+            raise NotPossible(
+                "The tokenizer has no mask token, so words cannot be masked at the input; the "
+                "measures at the open words need none."
+            )
+        return self.mask_id
 
     def __call__(self, masks: Masks) -> Floats:
         return np.asarray(self._logits(masks).double().softmax(-1)[:, self.label].numpy())
@@ -48,7 +59,7 @@ class MaskedText:
     def _logits(self, masks: Masks) -> Tensor:
         """[m, C] with only the words of each mask left."""
         kept = torch.from_numpy(self._token_masks(masks))  # [m, L]
-        ids = torch.where(kept, self.ids, torch.full_like(self.ids, self.mask_id))
+        ids = torch.where(kept, self.ids, torch.full_like(self.ids, self.masked))
         found = []
         with in_mode(self.model, training=False):
             for start in range(0, len(ids), BATCH):
@@ -64,24 +75,22 @@ class MaskedText:
         return kept
 
 
+def can_mask(model: Any) -> bool:
+    return model.tokenizer.mask_token_id is not None
+
+
 @torch.no_grad()
 def masked_text(model: Any, text: str, max_tokens: int | None = None) -> MaskedText:
     """The game of one text and the label that the model gives it."""
     tokenizer = model.tokenizer
-    if tokenizer.mask_token_id is None:
-        raise ValueError(
-            "The tokenizer has no mask token, so words cannot be masked at the input; the measures "
-            "at the open words need none."
-        )
     limit = model.config.max_tokens if max_tokens is None else max_tokens
     encoded: Encoded = encode(tokenizer, [text], limit, model.config.special_token_ids)
     ids, attention = encoded.input_ids[0], encoded.attention_mask[0]
     with in_mode(model, training=False):
         logits = model(ids[None], attention[None], task="classification").logits
     words = tuple(input_words(encoded, 0))
-    return MaskedText(
-        model, ids, attention, words, int(tokenizer.mask_token_id), int(logits[0].argmax())
-    )
+    mask_id = None if tokenizer.mask_token_id is None else int(tokenizer.mask_token_id)
+    return MaskedText(model, ids, attention, words, mask_id, int(logits[0].argmax()))
 
 
 def word_scores(words: Sequence[InputWord], token_scores: Floats) -> Floats:

@@ -64,7 +64,7 @@ def embedding_gradients(text: MaskedText, *, steps: int = IG_STEPS) -> Floats:
         return np.zeros(len(text.ids))  # no word is open: the logits depend on nothing
     baseline = text.ids.clone()
     for word in text.words:  # special tokens stay what they are
-        baseline[list(word.positions)] = text.mask_id
+        baseline[list(word.positions)] = text.masked
     with in_mode(model, training=False):
         found = LayerIntegratedGradients(logits, model.backbone.get_input_embeddings()).attribute(
             text.ids[None],

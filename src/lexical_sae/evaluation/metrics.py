@@ -15,7 +15,9 @@ METRICS: dict[str, Metric] = {
         Metric("residual_mean", "mean |sum of contributions − logit|", 0, _BIG, "lower"),
         Metric("residual_p99", "its 99th percentile over decisions", 0, _BIG, "lower"),
         Metric("residual_max", "its largest value", 0, _BIG, "lower"),
-        Metric("residual_max_fp64", "the same sum in double precision", 0, _BIG, "lower"),
+        Metric("residual_mean_fp64", "the mean in double precision", 0, _BIG, "lower"),
+        Metric("residual_p99_fp64", "the 99th percentile in double precision", 0, _BIG, "lower"),
+        Metric("residual_max_fp64", "the largest value in double precision", 0, _BIG, "lower"),
         Metric("residual_relative", "largest residual over its scale", 0, _BIG, "lower"),
         # accuracy and size
         Metric("accuracy", "share of texts with the right label"),

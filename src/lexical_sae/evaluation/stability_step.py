@@ -10,7 +10,7 @@ import numpy as np
 from lexical_sae.attribution.explain import explain, explain_many
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.explainers import input_texts, own_words
-from lexical_sae.evaluation.input_game import MaskedText, masked_text
+from lexical_sae.evaluation.input_game import MaskedText, can_mask, masked_text
 from lexical_sae.evaluation.peers import lime_scores
 from lexical_sae.evaluation.perturbation import Floats
 from lexical_sae.evaluation.reading import spread
@@ -26,7 +26,8 @@ def measure_stability(subject: Subject) -> Finding:
     """The same text twice, in another case, and with a synonym."""
     same, apart = _repeated(subject)
     rows: list[tuple[Cell, ...]] = []
-    lime = find_spec("lime") is not None
+    installed, masks = find_spec("lime") is not None, can_mask(subject.model)
+    lime = installed and masks
     changes = {"another case": with_other_case, "a synonym": with_synonym}
     ours: dict[str, list[Movement]] = {name: [] for name in changes}
     theirs: dict[str, list[Movement]] = {name: [] for name in ("nothing but its seed", *changes)}
@@ -66,7 +67,9 @@ def measure_stability(subject: Subject) -> Finding:
         "Twice the same call gives the same bits. Alone or among others the backbone's products "
         "are rounded differently, so there the largest difference of a contribution is given."
     ]
-    if not lime:
+    if not masks:
+        notes.append("Not compared: LIME, since the tokenizer has no mask token.")
+    elif not installed:
         notes.append(
             'Not installed, so not compared: LIME; run pip install "lexical-sae[explainers]".'
         )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from lexical_sae.attribution.circuits import class_circuits
 from lexical_sae.evaluation.autoencoder_step import measure_autoencoders
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.calibration import confidence_bins, expected_calibration_error
@@ -35,7 +34,6 @@ from lexical_sae.evaluation.task_step import measure_task
 from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
 from lexical_sae.training.expectations import nearest_key
 
-FRACTION = 0.1
 ONE_WINDOW = ("input", "layers", "autoencoder", "plausibility", "stability")
 """Steps that do not go by windows, for a model that does."""
 
@@ -47,6 +45,8 @@ class Step:
     question: str
     run: Callable[[Subject], Finding]
     tagging: bool = True  # whether it has a meaning for a tagger
+    of_circuits: bool = False  # whether the choice of circuits changes it
+    form: int = 1  # counted up when it measures otherwise, so that what was kept is not taken
 
 
 def identity(subject: Subject) -> Finding:
@@ -54,16 +54,20 @@ def identity(subject: Subject) -> Finding:
 
 
 def circuits(subject: Subject) -> Finding:
-    found = subject.train_attributions
     assert subject.model.dictionary is not None
     shown = measure_circuits(
-        found,
-        class_circuits(found, fraction=FRACTION),
+        subject.circuit_attributions,
+        subject.circuits,
         subject.model.config.labels,
         subject.model.dictionary.words,
     )
-    note = f"from {len(subject.train_sample):,} {subject.unit} of the training split"
-    return replace(shown, notes=(note, *shown.notes))
+    return replace(shown, notes=(_circuits_said(subject), *shown.notes))
+
+
+def _circuits_said(subject: Subject) -> str:
+    choice, rows = subject.circuit_choice, subject.circuit_reading.rows
+    unit = "words" if subject.tagging else "texts"
+    return f"circuits: {choice.said}, from {rows:,} {unit} of the {choice.split} split"
 
 
 def completeness(subject: Subject) -> Finding:
@@ -71,9 +75,9 @@ def completeness(subject: Subject) -> Finding:
 
 
 def separation(subject: Subject) -> Finding:
-    found = subject.train_attributions
-    circuits = class_circuits(found, fraction=FRACTION)
-    return measure_separation(found, circuits, subject.model.config.labels)
+    labels = subject.model.config.labels
+    shown = measure_separation(subject.circuit_attributions, subject.circuits, labels)
+    return replace(shown, notes=(_circuits_said(subject), *shown.notes))
 
 
 def faithfulness(subject: Subject) -> Finding:
@@ -85,7 +89,10 @@ def explainers_at_input(subject: Subject) -> Finding:
     if subject.twin is None:
         note = "no dense twin was given (--against RUN), so its explainers are not compared"
         return replace(own, notes=(*own.notes, note))
-    other = compare_at_input(subject, subject.twin, OF_TWIN)
+    try:
+        other = compare_at_input(subject, subject.twin, OF_TWIN)
+    except NotPossible as reason:  # of the twin alone
+        other = Finding(notes=(f"not done: {reason}",))
     said = (f"Of the dense twin: {note}" for note in other.notes)
     return replace(own, tables=(*own.tables, *other.tables), notes=(*own.notes, *said))
 
@@ -156,11 +163,17 @@ def stability(subject: Subject) -> Finding:
 
 
 STEPS = (
-    Step("task", "Task", "How often is it right?", measure_task),
-    Step("identity", "Identity", "Does every sum add up to its logit?", identity),
-    Step("circuits", "Circuits", "Which words carry each class?", circuits),
-    Step("completeness", "Completeness", "Do few words decide as all do?", completeness),
-    Step("separation", "Separation", "Do classes use different words?", separation),
+    Step("task", "Task", "How often is it right?", measure_task, form=2),
+    Step("identity", "Identity", "Does every sum add up to its logit?", identity, form=2),
+    Step("circuits", "Circuits", "Which words carry each class?", circuits, of_circuits=True),
+    Step("completeness", "Completeness", "Do few words decide as all do?", completeness, form=2),
+    Step(
+        "separation",
+        "Separation",
+        "Do classes use different words?",
+        separation,
+        of_circuits=True,
+    ),
     Step("faithfulness", "Faithfulness", "Does the decision go with its words?", faithfulness),
     Step(
         "explainers",
@@ -174,6 +187,7 @@ STEPS = (
         "And at the words of the text?",
         explainers_at_input,
         tagging=False,
+        form=2,
     ),
     Step("layers", "Layers", "What does each layer add?", measure_layers),
     Step(

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lexical_sae.attribution.circuits import ClassAttributions, collect_class_attributions
+from lexical_sae.attribution.circuits import (
+    ClassAttributions,
+    ClassCircuit,
+    class_circuits,
+    collect_class_attributions,
+)
+from lexical_sae.evaluation.circuit_choice import CircuitChoice
 from lexical_sae.evaluation.faithfulness import limits_of
 from lexical_sae.evaluation.perturbation import Limits
 from lexical_sae.evaluation.reading import NotPossible, Reading, spread
@@ -35,6 +41,7 @@ class Subject:
     untrained: Callable[[], LexicalSAE] | None = None
     peer_texts: int = 50  # that LIME and SHAP explain
     seed: int = 0
+    circuit_choice: CircuitChoice = field(default_factory=CircuitChoice)
     advance: Callable[[int], None] = field(default=lambda rows: None)
 
     @cached_property
@@ -77,18 +84,32 @@ class Subject:
                 "There is no training split to fit on; give the run's folder, or a dataset that "
                 "has one."
             )
-        rows = list(range(len(self.train)))
+        return self._sample(self.train)
+
+    def _sample(self, data: TextDataset) -> TextDataset:
+        rows = list(range(len(data)))
         random.Random(self.seed).shuffle(rows)
-        return self.train.select(sorted(rows[: TRAIN_SENTENCES if self.tagging else TRAIN_ROWS]))
+        return data.select(sorted(rows[: TRAIN_SENTENCES if self.tagging else TRAIN_ROWS]))
 
     @cached_property
     def train_reading(self) -> Reading:
         return self.read(self.model, self.train_sample)
 
     @cached_property
-    def train_attributions(self) -> ClassAttributions:
+    def circuit_reading(self) -> Reading:
+        """Of the texts that the classes' circuits come from."""
+        if self.circuit_choice.data is None:
+            return self.train_reading
+        return self.read(self.model, self._sample(self.circuit_choice.data))
+
+    @cached_property
+    def circuit_attributions(self) -> ClassAttributions:
         """Mean |A| of every word for every class, over the texts that are given that class."""
-        return collect_class_attributions(state for state, _ in self.train_reading.chunks())
+        return collect_class_attributions(state for state, _ in self.circuit_reading.chunks())
+
+    @cached_property
+    def circuits(self) -> list[ClassCircuit]:
+        return class_circuits(self.circuit_attributions, **self.circuit_choice.size)
 
     @cached_property
     def limits(self) -> dict[int, Limits]:

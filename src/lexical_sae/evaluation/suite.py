@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from lexical_sae.evaluation.explainers import missing
+from lexical_sae.evaluation.held_out import notes_on
 from lexical_sae.evaluation.metrics import METRICS, checked
 from lexical_sae.evaluation.plausibility import COLUMNS
 from lexical_sae.evaluation.steps import STEPS, Step, run_step
@@ -36,7 +37,7 @@ class StepRecord:
 
 def identity_of(subject: Subject) -> dict[str, Any]:
     """What the numbers are of: hashes of model, dictionary and data, and the options."""
-    test = subject.test
+    test, choice = subject.test, subject.circuit_choice
     return {
         "model": model_hash(subject.model),
         "dictionary": dictionary_hash(subject.model),
@@ -50,7 +51,22 @@ def identity_of(subject: Subject) -> dict[str, Any]:
         "not_installed": list(missing()),
         "peer_texts": subject.peer_texts,
         "seed": subject.seed,
+        "circuit_fraction": choice.fraction,
+        "circuit_mass": choice.mass,
+        "circuit_split": choice.split,
+        "circuit_data": None if choice.data is None else data_hash(choice.data),
     }
+
+
+def step_identity(identity: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What a kept step is known by. Choices that it does not see are left out, so that another
+    circuit does not cost the hours of the other explainers again."""
+    own = {
+        name: value
+        for name, value in identity.items()
+        if step.of_circuits or not name.startswith("circuit_")
+    }
+    return own if step.form == 1 else {**own, "form": step.form}
 
 
 def _weights_hash(model: nn.Module) -> str:
@@ -73,16 +89,19 @@ def run_suite(
     folder: Path,
     steps: Sequence[Step] = STEPS,
     *,
+    config: Mapping[str, Any] | None = None,
     started: Callable[[Step, int], None] = lambda step, place: None,
 ) -> list[StepRecord]:
-    """Every step's finding; each is written as soon as it is there."""
+    """Every step's finding; each is written as soon as it is there. `config` is how the model was
+    trained, for the record."""
     identity = identity_of(subject)
     (folder / "steps").mkdir(parents=True, exist_ok=True)
     records = []
     for place, step in enumerate(steps):
         started(step, place)
         file = folder / "steps" / f"{step.name}.json"
-        before = _read(file, identity)
+        own = step_identity(identity, step)
+        before = _read(file, own)
         if before is not None:
             finding, seconds, resumed = (
                 Finding.from_dict(before["finding"]),
@@ -94,22 +113,26 @@ def run_suite(
             finding, resumed = run_step(step, subject), False
             checked(finding.metrics)
             seconds = time.perf_counter() - start
-            done = {"identity": identity, "seconds": seconds, "finding": finding.to_dict()}
+            done = {"identity": own, "seconds": seconds, "finding": finding.to_dict()}
             if not any(note.startswith("Not done") for note in finding.notes):
                 write_json(file, done)
         records.append(StepRecord(step, finding, seconds, resumed))
-    write_json(folder / "evaluation.json", evaluation(identity, records, subject.seed))
+    write_json(folder / "evaluation.json", evaluation(identity, records, subject, config))
     return records
 
 
 def evaluation(
-    identity: dict[str, Any], records: Sequence[StepRecord], seed: int
+    identity: dict[str, Any],
+    records: Sequence[StepRecord],
+    subject: Subject,
+    config: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The whole result, with the meaning of every number in it."""
     used = {name for record in records for name in record.finding.metrics}
     return {
         "schema": SCHEMA,
         "identity": identity,
+        "notes": notes_on(subject.test),
         "failed": [record.step.name for record in records if record.finding.failed],
         "steps": {
             record.step.name: {
@@ -131,7 +154,8 @@ def evaluation(
             for name, metric in METRICS.items()
             if name in used
         },
-        "environment": environment({"seed": seed}),
+        "config": None if config is None else dict(config),
+        "environment": environment({"seed": subject.seed}),
     }
 
 

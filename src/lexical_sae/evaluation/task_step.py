@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from lexical_sae.evaluation.bootstrap import mean_estimate, ratio_estimate
 from lexical_sae.evaluation.subject import Subject
@@ -13,6 +14,8 @@ from lexical_sae.evaluation.tag_reading import TagReading
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.text.entity_scores import entity_scores, strict_spans
 from lexical_sae.text.iob import Span
+
+SHOWN_CLASSES = 30
 
 
 def measure_task(subject: Subject) -> Finding:
@@ -26,8 +29,27 @@ def measure_task(subject: Subject) -> Finding:
             "accuracy": mean_estimate(right, subject.seed),
             "open_words": mean_estimate(counts, subject.seed),
         },
+        tables=(_classes(subject, right),),
         notes=(f"{reading.rows:,} texts of the {subject.test.split} split",),
     )
+
+
+def _classes(subject: Subject, right: NDArray[np.float64]) -> FindingTable:
+    """How often the texts of each class are right, and how often the class is given at all."""
+    reading = subject.reading
+    rows: list[tuple[Cell, ...]] = []
+    labels, given = reading.labels.numpy(), reading.state.predicted.numpy()
+    for index, name in enumerate(subject.model.config.labels):
+        share = mean_estimate(right[labels == index], subject.seed)
+        ends = (None if x is None else 100 * x for x in (share.value, share.low, share.high))
+        rows.append((name, int((labels == index).sum()), *ends, int((given == index).sum())))
+    title = "Texts of each class"
+    if len(rows) > SHOWN_CLASSES:
+        title = "Texts of the classes that are right least often"
+        rows = [row for row in rows if row[1]]
+        rows = sorted(rows, key=lambda row: float(row[2] or 0.0))[:SHOWN_CLASSES]
+    columns = ("class", "texts", "right, %", "from", "to", "texts given it")
+    return FindingTable(title, columns, tuple(rows))
 
 
 def _entities(subject: Subject, reading: TagReading) -> Finding:

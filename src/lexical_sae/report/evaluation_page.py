@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from lexical_sae.report.bar_chart import bar_chart, bars_of
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.report.line_chart import line_chart
 from lexical_sae.report.page import page, render
 
+# What is drawn of a step that has no curve: the first of these columns that a table of it has, with
+# the value that fills the width (None: the largest).
+FIGURES: dict[str, dict[str, float | None]] = {
+    "task": {"right, %": 100, "F1, %": 100},
+    "identity": {"of the bound, %": 100},
+    "circuits": {"words in the circuit": None},
+    "completeness": {"KL": None},  # what is left where agreement says nothing
+    "separation": {"cosine": 1},
+    "explainers": {"NAOPC": 1},
+    "input": {"NAOPC": 1},
+    "layers": {"mean": None},
+    "autoencoder": {"decisions kept, %": 100},
+    "scaling": {"cross-entropy": None},
+    "plausibility": {"AUPRC": 1},
+    "stability": {"1 − cosine": None},
+    "drift": {"from words of the text, %": 100},
+}
 GOOD = {"higher": "high", "lower": "low", "neither": ""}
 
 
@@ -17,22 +36,41 @@ def evaluation_page(evaluation: Mapping[str, Any], title: str = "Is the explanat
     meanings = evaluation["metrics"]
     identity = evaluation["identity"]
     articles = [render("evaluation_summary.html", lines=summary(evaluation))]
-    articles += [step_article(step, meanings) for step in evaluation["steps"].values()]
-    articles.append(record_article(identity, evaluation["environment"]))
+    articles += [
+        step_article(step, meanings, FIGURES.get(name, {}))
+        for name, step in evaluation["steps"].items()
+    ]
+    config = evaluation.get("config")
+    articles.append(record_article(identity, evaluation["environment"], config))
     lead = (
         f"{identity['dataset']}, {identity['split']} split, {identity['rows']:,} {identity['unit']}"
     )
     return page(title, lead, articles)
 
 
-def record_article(identity: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
-    """What the numbers are of: hashes and options, and the versions that they came from."""
+def record_article(
+    identity: Mapping[str, Any],
+    environment: Mapping[str, Any],
+    config: Mapping[str, Any] | None = None,
+) -> str:
+    """What the numbers are of: hashes and options, the versions that they came from, and how the
+    model was trained if that is known."""
     versions = environment["versions"].items()
     return render(
         "evaluation_record.html",
         identity=[(name, str(value)) for name, value in identity.items()],
         versions=sorted((name, version) for name, version in versions if version),
+        config=list(_flat(config or {})),
     )
+
+
+def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Every value under its name, parts of a part joined by dots."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + name, "" if value is None else str(value)
 
 
 def summary(evaluation: Mapping[str, Any]) -> list[str]:
@@ -86,12 +124,21 @@ def summary(evaluation: Mapping[str, Any]) -> list[str]:
         )
     if "ece" in found:
         lines.append(f"Its probabilities are off by {100 * at('ece'):.1f} points on average.")
-    return lines
+    return [*lines, *evaluation.get("notes", ())]
 
 
-def step_article(step: Mapping[str, Any], meanings: Mapping[str, Any]) -> str:
-    """One step with its numbers, figures, tables, worst cases and notes."""
+def step_article(
+    step: Mapping[str, Any],
+    meanings: Mapping[str, Any],
+    drawn: Mapping[str, float | None] = MappingProxyType({}),
+) -> str:
+    """One step with its numbers, figures, tables, worst cases and notes; `drawn` are columns
+    of which bars are drawn where there is no curve, each with the value that fills the width."""
     finding = Finding.from_dict(dict(step))
+    charts = [line_chart(curve) for curve in finding.curves]
+    if not finding.curves:
+        bars = (bars_of(table, drawn) for table in finding.tables)
+        charts = [bar_chart(found) for found in bars if found is not None]
     metrics = [
         {
             "name": name,
@@ -109,7 +156,7 @@ def step_article(step: Mapping[str, Any], meanings: Mapping[str, Any]) -> str:
             "question": step["question"],
             "failed": finding.failed,
             "metrics": metrics,
-            "charts": [line_chart(curve) for curve in finding.curves],
+            "charts": charts,
             "tables": [_table(table) for table in finding.tables],
             "worst": [
                 [(name, shown(value)) for name, value in case.items()] for case in finding.worst
