@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lexical_sae.studies.files import load_study
+from lexical_sae.studies.files import fallback_of, load_study
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Planted, SurgeryConfig
 from lexical_sae.studies.surgery_data import load_study_data
@@ -187,6 +187,45 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["surgery", "surgery-civil", "surgery-planted", "hatexplain"])
 def test_the_experiments_are_whole(name: str) -> None:
     assert load_study(Path("experiments") / f"{name}.yaml").study == "surgery"  # type: ignore[attr-defined]
+
+
+def test_without_its_data_the_fallback_is_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    small = write(folder, planted=PLANTED.model_dump(), largest_loss=0.5, quick={"words": 2})
+    biased = {"dataset": "bias_madlibs", "column": "identity_term"}
+    file = write(folder, biased=biased, fallback=small.name, quick={"words": 3})
+    shown, _ = run("run", file, "--quick")
+    told = " ".join(shown.split())
+    assert "bias_madlibs is not here (LEXICAL_SAE_DATA is not set)" in told
+    assert f"{small.name} is run." in told
+    # a folder of its own: the study itself can still be run once its data are here
+    assert [one.name for one in (tmp_path / "runs").iterdir()] == [f"{small.stem}-quick"]
+    found = json.loads((tmp_path / "runs" / f"{small.stem}-quick" / "results.json").read_text())
+    assert found["config"]["words"] == 2
+    _, error = run("run", write(folder, biased=biased), code=2)
+    assert "in the folder that LEXICAL_SAE_DATA names" in error
+    for other, message in (
+        ("no.yaml", "fallback is 'no.yaml'; expected the name of a study file"),
+        (3, "fallback is 3; expected the name of a study file"),
+        (file.name, "which has one too"),
+    ):
+        _, error = run("run", write(folder, biased=biased, fallback=other), code=2)
+        assert message in error
+
+
+@pytest.mark.parametrize("name", ["surgery", "surgery-civil"])
+def test_the_experiments_fall_back_to_what_the_demo_has(name: str) -> None:
+    file = Path("experiments") / f"{name}.yaml"
+    other = fallback_of(file)
+    assert other is not None
+    for quick in (False, True):
+        assert isinstance(load_study(file, quick=quick), SurgeryConfig)
+        config = load_study(other, quick=quick)
+        assert isinstance(config, SurgeryConfig)
+        assert (config.train["dataset"], config.biased) == ("movie_snippets", None)
 
 
 @pytest.mark.skipif("LEXICAL_SAE_DATA" not in os.environ, reason="LEXICAL_SAE_DATA is not set")
