@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,14 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert "The cut takes away" in shown
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Which words make the gap" in page
-    assert "One word after the other" in (tmp_path / "out" / "tables.md").read_text()
+    tables = (tmp_path / "out" / "tables.md").read_text()
+    assert "One word after the other" in tables
+    assert "| AUC before | from | to | AUC after | from | to |" in re.sub(" +", " ", tables)
+    leak = after["leaks"][0]["auc"]
+    shown_leaks = [f"{leak[key]:.3f}".rstrip("0") for key in ("value", "low", "high")]
+    (line,) = [k for k in tables.splitlines() if "open words" in k and "| linear | surgery |" in k]
+    assert all(value.rstrip(".") in line for value in shown_leaks)
+    assert found["evaluation"] is None
     shown, _ = run("run", file, "--output", tmp_path / "out")  # what is trained is kept
     assert "is trained already" in shown
     changed = ("--set", "train.epochs=2")
@@ -103,8 +111,18 @@ def test_groups_of_a_column(folder: Path, tmp_path: Path) -> None:
     biased = {"dataset": str(folder / "data"), "choose": "validation", "column": "group"}
     words = folder / "words.yaml"
     words.write_text("groups:\n  things:\n    words: [cast]\n", encoding="utf-8")
-    run("run", write(folder, biased=biased, concept=str(words)), "--output", tmp_path / "out")
+    file = write(
+        folder, biased=biased, concept=str(words), evaluate=["calibration", "plausibility"]
+    )
+    run("run", file, "--output", tmp_path / "out")
     found = json.loads((tmp_path / "out" / "results.json").read_text())
+    steps = found["evaluation"]
+    assert set(steps) == {"calibration", "plausibility"}
+    assert steps["calibration"]["metrics"]["ece"]["value"] >= 0
+    assert "has no human rationales" in steps["plausibility"]["notes"][0]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Do probabilities mean what they say?" in page
+    assert "Do people mark the same words?" in page
     groups = found["comparison"][0]["bias"]["groups"]
     assert {group["name"] for group in groups} == {"cast", "other"}
 
@@ -173,6 +191,7 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
             "the concept of a planted word is that word",
         ),
         ({"planted": {"word": " ", "label": "b"}}, "planted.word: String should match pattern"),
+        ({"planted": PLANTED.model_dump(), "evaluate": ["plausible"]}, "'plausible' is not known"),
         ({"study": "surgry"}, "study is 'surgry'; did you mean 'surgery'?"),
         ({"planted": PLANTED.model_dump(), "word": 3}, "unknown key 'word'; did you mean 'words'?"),
     ):
