@@ -1,12 +1,19 @@
-"""Is a planted shortcut found, and does one cut undo it? Ten neutral words, one training each.
+"""Is a planted shortcut found, and does one cut undo it? Ten neutral words, two trainings each.
 
     python -m benchmarks.planted --json
 
 In each trial a word that has nothing to do with the task is put into 90 % of the training texts of
 one class and into 5 % of the others. The gap is then taken apart on held-out texts that have the
-word at random: is it the top word? After one `suppress` of the words that the search for the
-smallest cut names (and of the planted one alone, beside it), how much comes back of the accuracy
-that the shortcut costs on test texts with the word at random? Runs are kept under --output.
+word at random: is it the top word? Then one `suppress` of the words that the search for the
+smallest cut names (and of the planted one alone, beside it): how much of what the shortcut costs
+comes back? What it costs is told in two ways:
+
+- against the clean model, trained on the same rows with the same seed and budget but nothing
+  planted: on the plain test texts, and on the same texts with the word at random;
+- within the spoilt model: its accuracy on plain test texts minus that with the word at random.
+
+Runs are kept under --output, and the same command goes on where it was stopped. A clean model
+serves every trial of its seed; --seeds 1 trains one for all.
 """
 
 from __future__ import annotations
@@ -15,12 +22,15 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from benchmarks.recovery import pooled_recovery, recovered
 from benchmarks.runs import finished_run
+from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.reading import Reading, read_texts, spread
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.planted import plant, plant_everywhere
@@ -37,6 +47,8 @@ from lexical_sae.training.run import Data
 
 DATASET = "movie_snippets"
 LARGEST_LOSS, MOST_WORDS = 0.02, 10
+PLAIN, AT_RANDOM = "plain texts", "texts with the word at random"
+TEXTS = {"plain": PLAIN, "spurious": AT_RANDOM}
 WORDS = (
     *("october", "window", "seven", "river", "paper"),
     *("station", "morning", "copper", "village", "ladder"),
@@ -47,19 +59,22 @@ def trial(
     number: int, splits: dict[str, TextDataset], chosen: argparse.Namespace
 ) -> dict[str, Any]:
     word, label = WORDS[number], ("positive", "negative")[number % 2]
-    planted = Planted(word=word, label=label)
+    planted, seed = Planted(word=word, label=label), number % chosen.seeds
     train = splits["train"].select(spread(len(splits["train"]), chosen.train_rows))
     config = resolve_config(
-        {"dataset": DATASET, "epochs": chosen.epochs, "early_stopping": None, "seed": number}
+        {"dataset": DATASET, "epochs": chosen.epochs, "early_stopping": None, "seed": seed}
     )
     where = chosen.output / f"{word}-{label}-{len(train)}"
+    beside = chosen.output / f"clean-{len(train)}-seed{seed}"
     console = Console(stderr=True)
     data = Data(plant(train, planted, number), None, splits["test"])
     finished_run(config, where, data, console, f"{word}, planted for {label}")
+    plain = Data(train, None, splits["test"])
+    finished_run(config, beside, plain, console, f"nothing planted, seed {seed}")
     model = LexicalSAE.from_pretrained(where / "model")
+    clean = LexicalSAE.from_pretrained(beside / "model")
     validation, test = splits["validation"], splits["test"]
     choosing = _read(model, plant_everywhere(validation, planted, 100 + number))
-    measured = _read(model, plant_everywhere(test, planted, 200 + number))
     place = model.config.labels.index(label)
     groups = groups_of_terms(choosing.names, {word: [word]})
     parts = decompose_gap(
@@ -82,27 +97,72 @@ def trial(
     assert model.dictionary is not None
     names = model.dictionary.words
     top = [names[v] for part in parts for v, _ in part.top(1)]
-    accuracy = {
-        "without the word": _accuracy(_read(model, test), ()),
-        "word at random": _accuracy(measured, ()),
-        "the word cut": _accuracy(measured, find_words(model.dictionary, [word]).coordinates),
-        "the words found cut": _accuracy(measured, [step.coordinate for step in path]),
+    cuts = {
+        "the word": find_words(model.dictionary, [word]).coordinates,
+        "the words found": [step.coordinate for step in path],
     }
-    lost = accuracy["without the word"] - accuracy["word at random"]
-    back = {
-        f"recovered by {name}": (accuracy[f"{name} cut"] - accuracy["word at random"]) / lost
-        if lost > 0
-        else None
-        for name in ("the word", "the words found")
-    }
+    texts = {PLAIN: test, AT_RANDOM: plant_everywhere(test, planted, 200 + number)}
+    accuracy: dict[str, dict[str, float]] = {}
+    for name, some in texts.items():
+        spoilt = _read(model, some)
+        accuracy[name] = {
+            "clean": _accuracy(_read(clean, some), ()),
+            "spoilt": _accuracy(spoilt, ()),
+            **{f"{cut} cut": _accuracy(spoilt, words) for cut, words in cuts.items()},
+        }
+    plain_one, at_random = accuracy[PLAIN], accuracy[AT_RANDOM]
     return {
         "word": word,
         "label": label,
         "top_word": top[0] if top else None,
         "found": top[:1] == [word],
         "cut": [names[step.coordinate] for step in path],
-        **{name: round(100 * value, 2) for name, value in accuracy.items()},
-        **back,
+        "accuracy": accuracy,
+        "recovered": {
+            name: {
+                cut: recovered(found["clean"], found["spoilt"], found[f"{cut} cut"]) for cut in cuts
+            }
+            for name, found in accuracy.items()
+        },
+        **{
+            f"recovered by {cut}": recovered(
+                plain_one["spoilt"], at_random["spoilt"], at_random[f"{cut} cut"]
+            )
+            for cut in cuts
+        },
+    }
+
+
+def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All trials together. `recovered_least` and `recovered_mean` are within the spoilt model, the
+    rest is against the clean one."""
+    key = "recovered by the words found"
+    known = [one[key] for one in found if one[key] is not None]
+    return {
+        "trials": len(found),
+        "found": sum(one["found"] for one in found),
+        "recovered_least": min(known, default=None),
+        "recovered_mean": sum(known) / len(known) if known else None,
+        **{short: _against_clean(found, name) for short, name in TEXTS.items()},
+    }
+
+
+def _against_clean(found: Sequence[dict[str, Any]], texts: str) -> dict[str, Any]:
+    accuracy = [one["accuracy"][texts] for one in found]
+    values = {name: [one[name] for one in accuracy] for name in accuracy[0]}
+    clean, spoilt = values["clean"], values["spoilt"]
+    losses = [a - b for a, b in zip(clean, spoilt, strict=True)]
+    after = {cut: values[f"{cut} cut"] for cut in ("the word", "the words found")}
+    return {
+        "accuracy": {name: sum(many) / len(many) for name, many in values.items()},
+        "lost": asdict(mean_estimate(losses)),
+        "trials_that_lost": sum(loss > 0 for loss in losses),
+        "recovered": {
+            cut: asdict(pooled_recovery(clean, spoilt, many)) for cut, many in after.items()
+        },
+        "recovered_by_trial": {
+            cut: [one["recovered"][texts][cut] for one in found] for cut in after
+        },
     }
 
 
@@ -120,21 +180,16 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=len(WORDS), choices=range(1, len(WORDS) + 1))
     parser.add_argument("--train-rows", type=int, default=1000)
     parser.add_argument("--epochs", type=float, default=2)
+    parser.add_argument("--seeds", type=int, default=len(WORDS), choices=range(1, len(WORDS) + 1))
     parser.add_argument("--output", type=Path, default=Path("runs/planted"))
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     chosen = parser.parse_args()
     splits = load_splits(DATASET)
-    found = [trial(number, splits, chosen) for number in range(chosen.trials)]
-    for one in found:
-        print(json.dumps(one), file=sys.stderr)
-    key = "recovered by the words found"
-    known = [one[key] for one in found if one[key] is not None]
-    result = {
-        "trials": len(found),
-        "found": sum(one["found"] for one in found),
-        "recovered_least": min(known, default=None),
-        "recovered_mean": sum(known) / len(known) if known else None,
-    }
+    found = []
+    for number in range(chosen.trials):
+        found.append(trial(number, splits, chosen))
+        print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+    result = summary(found)
     print(json.dumps(result) if chosen.json else result)
 
 

@@ -126,6 +126,53 @@ def test_one_changed_byte_of_the_model_is_found(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("tokenizer.json", b'"funny"', b'"funnx"'),
+        ("tokenizer.json", b"{", b""),
+        ("model.safetensors", b'"dtype":"F32"', b'"dtype":"F3x"'),
+        ("model.safetensors", b'{"', b'["'),
+        ("config.json", b'"num_attention_heads": ', b'"num_attention_heads": 7'),
+        ("config.json", b'"hidden_size": ', b'"hidden_size": 1'),
+        ("config.json", b'"labels": [', b'"labels": ["x", '),
+        ("config.json", b"{", b""),
+    ],
+)
+def test_a_changed_model_that_cannot_be_loaded_has_failed(
+    folder: Path, tmp_path: Path, name: str, old: bytes, new: bytes
+) -> None:
+    shutil.copytree(folder / "cut", tmp_path / "cut")
+    file = tmp_path / "cut" / "model" / name
+    whole = file.read_bytes()
+    assert old in whole
+    file.write_bytes(whole.replace(old, new, 1))
+    shown, error = run("verify", folder / "plain.json", tmp_path / "cut", code=1)
+    assert shown.startswith("failed: ")
+    assert not error
+    file.unlink()  # what is missing is a wrong argument
+    run("verify", folder / "plain.json", tmp_path / "cut", code=2)
+
+
+@pytest.mark.parametrize(
+    ("key", "share"), [("mean_realised_change", -0.05), ("mean_predicted_change", 1.001)]
+)
+def test_a_small_change_does_not_pass_with_another_sign(
+    folder: Path, key: str, share: float
+) -> None:
+    model = without_words(tiny_model("bert"), [3, 5])
+    data = small_dataset(40, 3)
+    found = certify_removal(model, data, None)
+    honest = found["effect"][key]
+    assert differences(found, model, data, None) == []
+    for value in (honest + 1e-7, honest * (1 + 1e-5)):  # as another processor may round
+        found["effect"][key] = value
+        assert differences(found, model, data, None) == []
+    found["effect"][key] = share * honest
+    (line,) = differences(found, model, data, None)
+    assert line.startswith(f"effect.{key} is")
+
+
+@pytest.mark.parametrize(
     ("section", "key", "value", "found"),
     [
         ("effect", "decisions_changed", 99, "effect.decisions_changed is"),
@@ -166,6 +213,11 @@ def test_what_is_no_certificate_is_refused(folder: Path, tmp_path: Path) -> None
         (json.dumps({**whole, "version": 7}), "has version 7; expected 1"),
         (json.dumps({**whole, "effect": None}), "has no whole 'effect'"),
         (json.dumps({**whole, "data": {}}), "has no whole 'data'"),
+        (json.dumps({**whole, "seed": 2**70}), "expected a whole number from 0 to 4294967295"),
+        (json.dumps({**whole, "seed": -1}), "has the seed -1; expected"),
+        (json.dumps({**whole, "seed": True}), "has the seed True; expected"),
+        ('{"a":' * 100_000, "is nested too deeply"),
+        (json.dumps(whole)[:-1] + ', "x": ' + "[" * 500 + "]" * 500 + "}", "nested too deeply"),
         (json.dumps({**whole, "erased": True}), "claims 'erased', which `certify` does not"),
         (json.dumps(whole).replace('"seed"', '"version"', 1), "says 'version' twice"),
     ):

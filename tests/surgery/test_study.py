@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from lexical_sae.studies.files import load_study
+from lexical_sae.studies.files import fallback_of, load_study
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Planted, SurgeryConfig
 from lexical_sae.studies.surgery_data import load_study_data
@@ -88,7 +89,14 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert "The cut takes away" in shown
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Which words make the gap" in page
-    assert "One word after the other" in (tmp_path / "out" / "tables.md").read_text()
+    tables = (tmp_path / "out" / "tables.md").read_text()
+    assert "One word after the other" in tables
+    assert "| AUC before | from | to | AUC after | from | to |" in re.sub(" +", " ", tables)
+    leak = after["leaks"][0]["auc"]
+    shown_leaks = [f"{leak[key]:.3f}".rstrip("0") for key in ("value", "low", "high")]
+    (line,) = [k for k in tables.splitlines() if "open words" in k and "| linear | surgery |" in k]
+    assert all(value.rstrip(".") in line for value in shown_leaks)
+    assert found["evaluation"] is None
     shown, _ = run("run", file, "--output", tmp_path / "out")  # what is trained is kept
     assert "is trained already" in shown
     changed = ("--set", "train.epochs=2")
@@ -103,8 +111,18 @@ def test_groups_of_a_column(folder: Path, tmp_path: Path) -> None:
     biased = {"dataset": str(folder / "data"), "choose": "validation", "column": "group"}
     words = folder / "words.yaml"
     words.write_text("groups:\n  things:\n    words: [cast]\n", encoding="utf-8")
-    run("run", write(folder, biased=biased, concept=str(words)), "--output", tmp_path / "out")
+    file = write(
+        folder, biased=biased, concept=str(words), evaluate=["calibration", "plausibility"]
+    )
+    run("run", file, "--output", tmp_path / "out")
     found = json.loads((tmp_path / "out" / "results.json").read_text())
+    steps = found["evaluation"]
+    assert set(steps) == {"calibration", "plausibility"}
+    assert steps["calibration"]["metrics"]["ece"]["value"] >= 0
+    assert "has no human rationales" in steps["plausibility"]["notes"][0]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Do probabilities mean what they say?" in page
+    assert "Do people mark the same words?" in page
     groups = found["comparison"][0]["bias"]["groups"]
     assert {group["name"] for group in groups} == {"cast", "other"}
 
@@ -173,6 +191,7 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
             "the concept of a planted word is that word",
         ),
         ({"planted": {"word": " ", "label": "b"}}, "planted.word: String should match pattern"),
+        ({"planted": PLANTED.model_dump(), "evaluate": ["plausible"]}, "'plausible' is not known"),
         ({"study": "surgry"}, "study is 'surgry'; did you mean 'surgery'?"),
         ({"planted": PLANTED.model_dump(), "word": 3}, "unknown key 'word'; did you mean 'words'?"),
     ):
@@ -187,6 +206,45 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["surgery", "surgery-civil", "surgery-planted", "hatexplain"])
 def test_the_experiments_are_whole(name: str) -> None:
     assert load_study(Path("experiments") / f"{name}.yaml").study == "surgery"  # type: ignore[attr-defined]
+
+
+def test_without_its_data_the_fallback_is_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    small = write(folder, planted=PLANTED.model_dump(), largest_loss=0.5, quick={"words": 2})
+    biased = {"dataset": "bias_madlibs", "column": "identity_term"}
+    file = write(folder, biased=biased, fallback=small.name, quick={"words": 3})
+    shown, _ = run("run", file, "--quick")
+    told = " ".join(shown.split())
+    assert "bias_madlibs is not here (LEXICAL_SAE_DATA is not set)" in told
+    assert f"{small.name} is run." in told
+    # a folder of its own: the study itself can still be run once its data are here
+    assert [one.name for one in (tmp_path / "runs").iterdir()] == [f"{small.stem}-quick"]
+    found = json.loads((tmp_path / "runs" / f"{small.stem}-quick" / "results.json").read_text())
+    assert found["config"]["words"] == 2
+    _, error = run("run", write(folder, biased=biased), code=2)
+    assert "in the folder that LEXICAL_SAE_DATA names" in error
+    for other, message in (
+        ("no.yaml", "fallback is 'no.yaml'; expected the name of a study file"),
+        (3, "fallback is 3; expected the name of a study file"),
+        (file.name, "which has one too"),
+    ):
+        _, error = run("run", write(folder, biased=biased, fallback=other), code=2)
+        assert message in error
+
+
+@pytest.mark.parametrize("name", ["surgery", "surgery-civil"])
+def test_the_experiments_fall_back_to_what_the_demo_has(name: str) -> None:
+    file = Path("experiments") / f"{name}.yaml"
+    other = fallback_of(file)
+    assert other is not None
+    for quick in (False, True):
+        assert isinstance(load_study(file, quick=quick), SurgeryConfig)
+        config = load_study(other, quick=quick)
+        assert isinstance(config, SurgeryConfig)
+        assert (config.train["dataset"], config.biased) == ("movie_snippets", None)
 
 
 @pytest.mark.skipif("LEXICAL_SAE_DATA" not in os.environ, reason="LEXICAL_SAE_DATA is not set")

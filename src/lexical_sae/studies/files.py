@@ -15,6 +15,7 @@ from lexical_sae.training.assignments import laid_over, read_assignments
 from lexical_sae.training.expectations import nearest_key, part_of, shown
 
 QUICK = "quick"  # the part of a file that makes a small study of it
+FALLBACK = "fallback"  # the file to run where the datasets of this one are not to be had
 FOLDER = Path("experiments")
 
 
@@ -27,6 +28,7 @@ def load_study(
 ) -> Strict:
     """The config of a study: the file, its `quick` part if wanted, then what the command gives."""
     found = read_study(path)
+    found.pop(FALLBACK, None)
     small = found.pop(QUICK, None)
     if small is not None and not isinstance(small, Mapping):
         raise ValueError(f"{path}: quick is {shown(small)}; expected settings that differ.")
@@ -38,6 +40,22 @@ def load_study(
     forms = [found] if small is None else [found, laid_over(found, small)]
     configs = [_config(path, laid_over(form, given), seeds) for form in forms]
     return configs[1 if quick else 0]  # both are checked: a file is right or wrong as a whole
+
+
+def fallback_of(path: Path) -> Path | None:
+    """The study to run instead where this one's datasets are not to be had, if the file names one,
+    by a path relative to itself."""
+    name = read_study(path).get(FALLBACK)
+    if name is None:
+        return None
+    other = path.parent / str(name)
+    if not isinstance(name, str) or not other.is_file():
+        raise ValueError(
+            f"{path}: fallback is {shown(name)}; expected the name of a study file beside it."
+        )
+    if FALLBACK in read_study(other):
+        raise ValueError(f"{path}: fallback is {name}, which has one too; expected one that ends.")
+    return other
 
 
 def read_study(path: Path) -> dict[str, Any]:

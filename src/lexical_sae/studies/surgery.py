@@ -14,11 +14,17 @@ from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.report.finding import Finding
 from lexical_sae.report.study_page import write_study
 from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.studies.surgery_evaluation import evaluate_steps
 from lexical_sae.studies.surgery_findings import decomposition, front, groups_table
 from lexical_sae.studies.surgery_subject import SurgerySubject
 from lexical_sae.studies.surgery_summary import summary
 from lexical_sae.studies.treatments import Treatments
-from lexical_sae.surgery.comparison import compare_treatments, comparison_table, duel
+from lexical_sae.surgery.comparison import (
+    compare_treatments,
+    comparison_table,
+    duel,
+    leaks_table,
+)
 from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, flagged_rows
 from lexical_sae.training.environment import environment, plain_values, write_json
@@ -56,8 +62,15 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
     start = treated[0].validation_accuracy
     erased = [one for one in treated if one.name.startswith("LEACE")]
     duels = [duel(one, path, start, rows, gaps) for one in erased]
-    table = Finding(tables=(comparison_table(compared), groups_table(compared[:2])))
-    lines = summary(compared, duels, study.words(cut))
+    tables = (comparison_table(compared), leaks_table(compared), groups_table(compared[:2]))
+    undefined = dict.fromkeys(leak.auc.why for one in compared for leak in one.leaks)
+    notes = tuple(f"a leak is not measured: {why}" for why in undefined if why)
+    treatments = (Finding(tables=tables, notes=notes), time.perf_counter() - clock)
+    evaluated = evaluate_steps(study)
+    lines = [
+        *summary(compared, duels, study.words(cut)),
+        *(() if evaluated is None else evaluated.lines),
+    ]
     for line in lines:
         console.print(line, markup=False)
     record = {
@@ -77,6 +90,8 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
             "path": [asdict(step) for step in path],
             "comparison": [asdict(one) for one in compared],
             "at_equal_accuracy": [{**asdict(one), "verdict": one.verdict} for one in duels],
+            "evaluation": None if evaluated is None else evaluated.found["steps"],
+            "failed": [] if evaluated is None else evaluated.found["failed"],
             "environment": environment({"seed": config.seed}),
         }
     )
@@ -89,12 +104,11 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         {
             ("Which words make the gap", "Where does a group's margin come from?"): taken_apart,
             ("The smallest cut", "How far does the gap fall with each word?"): walked,
-            ("Treatments", "What does each way cost and bring?"): (
-                table,
-                time.perf_counter() - clock,
-            ),
+            ("Treatments", "What does each way cost and bring?"): treatments,
+            **({} if evaluated is None else evaluated.parts),
         },
         record,
         found["environment"],
+        None if evaluated is None else evaluated.found["metrics"],
     )
     return dict(found)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from lexical_sae.studies.cells import Cell, run_cell
+from lexical_sae.studies.grid_config import known_names
 from lexical_sae.studies.strict import Strict
 
 
@@ -53,7 +54,17 @@ class SurgeryConfig(Strict):
     concept: str | list[str] | None = None  # lists of words whose mention is erased and probed for
     largest_loss: Annotated[float, Field(ge=0, le=1)] = 0.01  # of accuracy, on validation rows
     words: Annotated[int, Field(ge=1, le=200)] = 80  # that may be cut out at the most
+    evaluate: list[str] | None = None  # steps of the evaluation, on the trained model
     seed: int = 0
+
+    @field_validator("evaluate")
+    @classmethod
+    def _steps(cls, value: list[str] | None) -> list[str] | None:
+        if value is None:
+            return None
+        from lexical_sae.evaluation.steps import STEPS
+
+        return known_names(value, [step.name for step in STEPS])
 
     @model_validator(mode="after")
     def _check(self) -> SurgeryConfig:

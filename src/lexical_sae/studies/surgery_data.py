@@ -50,6 +50,10 @@ class StudyData:
 
 
 def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
+    biased = config.biased
+    # before the task's rows, since these may be a long download
+    wanted = () if biased is None else (biased.choose, biased.split)
+    parts = [_split(biased, split) for split in wanted if biased is not None and split is not None]
     task = load_data(run)
     if task.train.task != "classification" or task.validation is None or task.test is None:
         raise ValueError(
@@ -58,8 +62,7 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
         )
     if config.planted is not None:
         return _planted(config, task)
-    assert config.biased is not None
-    biased = config.biased
+    assert biased is not None
     names = list(task.train.label_names)
     if biased.choose is None:
         if biased.dataset == run.dataset:
@@ -68,14 +71,12 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
                 "would be chosen on rows that the task is measured on. Give choose another split, "
                 "for instance validation."
             )
-        rows = same_labels(_split(biased, biased.split), names)
+        rows = same_labels(parts[0], names)
         choosing, measured = _halves(rows, _frames(rows, biased), biased.rows, config.seed)
     else:
         choosing, measured = (
             some.select(sorted(_shuffled(len(some), config.seed)[: biased.rows]))
-            for some in (
-                same_labels(_split(biased, split), names) for split in (biased.choose, biased.split)
-            )
+            for some in (same_labels(part, names) for part in parts)
         )
     concept: dict[str, tuple[str, ...]] = {}
     for name in config.concept_lists:

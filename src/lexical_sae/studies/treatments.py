@@ -33,13 +33,17 @@ class Treatments:
 
     def __init__(self, study: SurgerySubject) -> None:
         self.study = study
-        self.marks = [study.concept(data) for data in (study.train, study.task_test)]
+        # a planted word stands in no row of the task's own test split
+        planted = study.config.planted is not None
+        probed = study.data.measured if planted else study.task_test
+        self.probed = 3 if planted else 2  # its place among the states
+        self.marks = [study.concept(data) for data in (study.train, probed)]
         self.states: list[CircuitState] = [
             reading.state
             for reading in (study.fitted, study.validation, study.test, study.measured)
         ]
         self.pooled = [  # a cut stands behind the hidden states, so it leaves them as they are
-            pooled_states(study.model, data.texts) for data in (study.train, study.task_test)
+            pooled_states(study.model, data.texts) for data in (study.train, probed)
         ]
         self.hidden_leaks = self._probes("hidden state", *self.pooled)
         words = [word for group in study.data.concept.values() for word in group]
@@ -64,7 +68,7 @@ class Treatments:
 
     def by_cut(self, name: str, words: Sequence[int]) -> Treated:
         states = [after_removal(state, words) for state in self.states]
-        leaks = self._probes("open words", *(sparse_rows(states[i].open_words) for i in (0, 2)))
+        leaks = self._open_leaks(states)
         return self._treated(name, len(words), [s.logits for s in states[1:]], leaks)
 
     def by_slice(self, name: str, words: Sequence[int], groups: Tensor) -> Treated:
@@ -73,7 +77,8 @@ class Treatments:
         chosen = slice_words(states[0], self.concept_words)
         eraser: Eraser = fit_leace(dense_slice(states[0], chosen), groups)
         leaks = self._probes(
-            "open words", *(rows_after_slice(states[i], chosen, eraser) for i in (0, 2))
+            "open words",
+            *(rows_after_slice(states[i], chosen, eraser) for i in (0, self.probed)),
         )
         logits = [logits_after_slice(state, chosen, eraser) for state in states[1:]]
         return self._treated(name, len(words), logits, leaks)
@@ -91,9 +96,13 @@ class Treatments:
                     *(study.task_test, study.data.measured),
                 )
             ]
-        leaks = self._probes("open words", *(sparse_rows(states[i].open_words) for i in (0, 2)))
+        leaks = self._open_leaks(states)
         hidden = self._probes("hidden state", *map(eraser, self.pooled))
         return self._treated(name, 0, [s.logits for s in states[1:]], leaks, hidden)
+
+    def _open_leaks(self, states: Sequence[CircuitState]) -> tuple[Leak, ...]:
+        rows = (sparse_rows(states[i].open_words) for i in (0, self.probed))
+        return self._probes("open words", *rows)
 
     def _treated(
         self,

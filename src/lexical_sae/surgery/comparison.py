@@ -141,11 +141,9 @@ def duel(other: Treated, path: Sequence[Step], start: float, rows: Rows, gaps: G
 
 def comparison_table(found: Sequence[Compared]) -> FindingTable:
     columns = (
-        *("treatment", "words cut", "accuracy, %", "FPR, %", "FNR, %"),
-        *("mean FPR gap, points", "from", "to", "mean FNR gap, points"),
-        *("worst group", "its FPR gap, points"),
-        *(f"leak, {source}, {probe} AUC" for source in SOURCES for probe in PROBES),
-        "other decisions changed, %",
+        *("treatment", "words cut", "accuracy, %", "from", "to", "FPR, %", "FNR, %"),
+        *("mean FPR gap, points", "from ", "to ", "mean FNR gap, points"),
+        *("worst group", "its FPR gap, points", "other decisions changed, %"),
     )
     return FindingTable("Treatments compared", columns, tuple(_row(one) for one in found))
 
@@ -153,17 +151,42 @@ def comparison_table(found: Sequence[Compared]) -> FindingTable:
 def _row(one: Compared) -> tuple[Cell, ...]:
     bias = one.bias
     worst = next((group for group in bias.groups if group.name == bias.worst_group), None)
-    leak = {(found.source, found.probe): found.auc.value for found in one.leaks}
+    accuracy = one.accuracy
     return (
-        *(one.name, one.words, _percent(one.accuracy.value)),
+        *(one.name, one.words),
+        *(_percent(v) for v in (accuracy.value, accuracy.low, accuracy.high)),
         *(_percent(bias.fpr.value), _percent(bias.fnr.value)),
         *(_percent(v) for v in (bias.mean_fpr_gap.value, bias.mean_fpr_gap.low)),
         *(_percent(v) for v in (bias.mean_fpr_gap.high, bias.mean_fnr_gap.value)),
         bias.worst_group,
         None if worst is None else _percent(worst.fpr_gap.value),
-        *(leak.get((source, probe)) for source in SOURCES for probe in PROBES),
         _percent(one.changed_outside),
     )
+
+
+def leaks_table(found: Sequence[Compared]) -> FindingTable:
+    """How well each probe still tells the concept before and after each treatment."""
+    known = {(leak.source, leak.probe): leak.auc for leak in found[0].leaks}
+    rows: list[tuple[Cell, ...]] = []
+    for source in SOURCES:
+        for probe in PROBES:
+            before = known.get((source, probe))
+            for one in found[1:]:
+                after = next(
+                    (k.auc for k in one.leaks if (k.source, k.probe) == (source, probe)), None
+                )
+                if before is None or after is None:
+                    continue
+                rows.append((source, probe, one.name, *_bounds(before), *_bounds(after)))
+    columns = (
+        *("told from", "probe", "treatment", "AUC before", "from", "to"),
+        *("AUC after", "from ", "to "),
+    )
+    return FindingTable("Leaks", columns, tuple(rows))
+
+
+def _bounds(auc: Estimate) -> list[float | None]:
+    return [None if v is None else round(v, 3) for v in (auc.value, auc.low, auc.high)]
 
 
 def _percent(value: float | None) -> float | None:

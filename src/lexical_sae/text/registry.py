@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DATA_VARIABLE = "LEXICAL_SAE_DATA"
+# the studies use them, and neither the hub nor a wheel has them in this form
+LOCAL_ONLY = ("bias_madlibs", "eraser_movies", "hatexplain", "jigsaw_wiki", "wic")
 T = TypeVar("T")
 Opener = Callable[[], Source]
 
@@ -90,7 +92,10 @@ def splits_at_hand(
 ) -> dict[str, TextDataset] | None:
     """The same as :func:`load_splits` from what is on this machine; None if that is nothing."""
     name = str(name_or_path)
-    openers = _openers(name, ReadOptions(**columns))
+    try:
+        openers = _openers(name, ReadOptions(**columns))
+    except SourceUnavailableError:
+        return None
     if name.startswith("hub:"):
         return None
     if name in CATALOG and name not in _local_names():
@@ -164,6 +169,11 @@ def _openers(name: str, options: ReadOptions) -> list[Opener]:
     path = Path(name)
     if path.exists() or path.suffix.lower() in SUFFIXES or len(path.parts) > 1:
         return [lambda: open_path(path, options)]
+    if name in LOCAL_ONLY:
+        raise SourceUnavailableError(
+            f"{name} is not here ({_local_state(name)}); expected a folder {name} with its splits "
+            f"in the folder that {DATA_VARIABLE} names."
+        )
     known = sorted({*CATALOG, *_local_names()})
     near = difflib.get_close_matches(name.lower(), known, n=3) or known
     raise DataError(
@@ -185,11 +195,15 @@ def _catalog_openers(entry: NamedDataset, options: ReadOptions) -> list[Opener]:
 
 def _open_local(name: str, reading: Reading) -> Source:
     if name not in _local_names():
-        folder = os.environ.get(DATA_VARIABLE)
-        state = f"{folder} has no folder {name}" if folder else f"{DATA_VARIABLE} is not set"
-        raise SourceUnavailableError(f"no local copy ({state}).")
+        raise SourceUnavailableError(f"no local copy ({_local_state(name)}).")
     folder_path = Path(os.environ[DATA_VARIABLE]) / name
     return open_folder(folder_path, replace(reading, source=f"the local folder {folder_path}"))
+
+
+def _local_state(name: str) -> str:
+    """Why a dataset is not among the local ones."""
+    folder = os.environ.get(DATA_VARIABLE)
+    return f"{folder} has no folder {name}" if folder else f"{DATA_VARIABLE} is not set"
 
 
 def _open_hub(hub: HubRepo, entry: NamedDataset, reading: Reading) -> Source:
