@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lexical_sae.report.finding import Cell, Finding, FindingTable
+from lexical_sae.report.dot_chart import dot_chart
+from lexical_sae.report.finding import Finding, FindingTable
 from lexical_sae.report.line_chart import line_chart
 from lexical_sae.report.page import page, render
+from lexical_sae.report.shown import shown
 
 GOOD = {"higher": "high", "lower": "low", "neither": ""}
 
@@ -109,7 +111,10 @@ def step_article(step: Mapping[str, Any], meanings: Mapping[str, Any]) -> str:
             "question": step["question"],
             "failed": finding.failed,
             "metrics": metrics,
-            "charts": [line_chart(curve) for curve in finding.curves],
+            "charts": [
+                *(dot_chart(plot) for plot in finding.dots),
+                *(line_chart(curve) for curve in finding.curves),
+            ],
             "tables": [_table(table) for table in finding.tables],
             "worst": [
                 [(name, shown(value)) for name, value in case.items()] for case in finding.worst
@@ -132,17 +137,6 @@ def _table(table: FindingTable) -> dict[str, Any]:
         "rows": [[shown(cell) for cell in row] for row in table.rows],
         "numbers": numbers,
     }
-
-
-def shown(value: Cell) -> str:
-    """A cell for people: four significant digits, whole numbers with thousands."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) or float(value).is_integer():
-        return f"{int(value):,}"
-    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.4g}"
 
 
 def _interval(low: float | None, high: float | None) -> str:
