@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lexical_sae.evaluation.compared import Contest, ahead_line
 from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
 from lexical_sae.studies import setfit_baseline, sota_comparison
 from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
@@ -29,6 +30,33 @@ def test_faithfulness_of_explainers(files: StudyFiles, tmp_path: Path) -> None:
         assert removed["columns"][4] == "decisions flipped, %"
         assert all(0 <= row[4] <= 100 for row in removed["rows"])
         assert {row[2] for row in removed["rows"]} == names
+
+    assert not any("is first" in line for line in found["summary"])
+    compared = [line for line in found["summary"] if "on the texts of both" in line]
+    assert len(compared) == 3
+    notes = found["parts"]["Explainers"]["notes"]
+    assert any("p by paired sign flips" in note for note in notes)
+    assert any("Of the dense twin: " in note for note in notes)
+    assert len(found["parts"]["Explainers"]["dots"]) == 3
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 3
+
+
+def test_who_is_ahead_is_told_from_the_texts_of_both() -> None:
+    """LIME explained one text, on which ours does better; its own mean is higher all the same."""
+    contest = Contest("ours")
+    contest.naopc = {"ours": [0.9, 0.1, 0.1], "LIME": [0.8], "SHAP": [0.95]}
+    everything: dict[str, list[float | None]] = {name: [1.0] for name in contest.naopc}
+    contest.comprehensiveness = contest.sufficiency = contest.seconds = everything
+    table = contest.table("t")
+    assert [row[0] for row in table.rows] == ["SHAP", "LIME", "ours"]
+    line = ahead_line(table)
+    assert line.startswith("ahead of ours in mean NAOPC on the texts of both: SHAP (by 0.05")
+    assert "LIME" not in line
+    assert set(contest.ahead()) == {"SHAP"}
+    contest.naopc = {"ours": [None], "LIME": [None]}
+    assert "is undefined" in ahead_line(contest.table("t"))
+    contest.naopc = {"ours": [0.5], "LIME": [0.4]}
+    assert ahead_line(contest.table("t")).startswith("none is ahead of ours")
 
 
 def test_systems(files: StudyFiles, tmp_path: Path) -> None:
