@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from lexical_sae.report.evaluation_page import evaluation_page, shown, summary
+from lexical_sae.report.evaluation_page import evaluation_page, summary
 from lexical_sae.report.finding import Curve, Estimate, Finding, FindingTable, Metric
 from lexical_sae.report.line_chart import line_chart, nice_ticks
+from lexical_sae.report.shown import shown
 
 
 def evaluation(**changes: Any) -> dict[str, Any]:

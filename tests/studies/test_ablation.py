@@ -47,6 +47,11 @@ def test_it_runs_and_leaves_its_files(files: StudyFiles, tmp_path: Path) -> None
     assert [row[:2] for row in table["rows"]] == [["full", 1], ["cajt", 1]]
     assert found["environment"]["versions"]["lexical_sae"]
     assert found["seeds"] == [0]
+    figure = found["parts"]["Ablation"]["dots"][0]
+    assert [dot["name"] for dot in figure["dots"]] == ["full", "cajt"]
+    assert all(dot["found"]["low"] is not None for dot in figure["dots"])
+    assert len(list((tmp_path / "figures").glob("ablation-on-*.svg"))) == 1
+    assert "<figure" in (tmp_path / "report.html").read_text()
     for name in ("report.html", "tables.md", "tables.tex"):
         assert "Ablation" in (tmp_path / name).read_text()
 
@@ -78,3 +83,37 @@ def test_an_arm_that_failed_has_a_row_that_says_so() -> None:
     table = arms_table("t", [arm("a", "10"), Arm("c", "d", "b", {}, 1)], "a")
     assert [row[:3] for row in table.rows] == [("a", 1, 50.0), ("c", 0, "failed")]
     assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def tagger(name: str, right: list[int], tags: list[int], *, read: bool = True) -> Arm:
+    whole = "".join("1" if a == b else "0" for a, b in zip(right, tags, strict=True))
+    accuracy = sum(right) / sum(tags)
+    found = {"right": "", "accuracy": accuracy, "f1": 0.5}
+    if read:
+        found |= {"right": whole, "tags_right": right, "tags": tags}
+    return Arm(name, "d", "b", {0: Outcome(Cell("d", "b", name, 0, {}), found)}, 0)
+
+
+def test_of_a_tagger_accuracy_and_difference_count_the_same_tags() -> None:
+    tags = [2, 30] * 20
+    ours, theirs = tagger("a", [2, 29] * 20, tags), tagger("b", [1, 29] * 20, tags)
+    assert ours.accuracy().value == pytest.approx(31 / 32)
+    found = difference(theirs, ours)
+    assert found is not None
+    gap = (theirs.accuracy().value or 0) - (ours.accuracy().value or 0)
+    assert found.value == pytest.approx(gap)
+    assert found.value == pytest.approx(-1 / 32)
+    assert found.low <= found.value <= found.high < 0
+    assert found.p < 0.01
+    low, high = ours.accuracy().low, ours.accuracy().high
+    assert low is not None
+    assert high is not None
+    assert low <= 31 / 32 <= high
+
+
+def test_a_tagger_whose_sentences_were_not_read_is_not_compared() -> None:
+    ours = tagger("a", [2, 3], [3, 3])
+    twin = tagger("b", [2, 3], [3, 3], read=False)
+    assert difference(ours, twin) is None
+    assert twin.accuracy().value == pytest.approx(5 / 6)
+    assert twin.accuracy().low is None

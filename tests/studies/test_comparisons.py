@@ -7,13 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from lexical_sae.evaluation.compared import Contest, ahead_line
 from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
+from lexical_sae.evaluation.sparse_autoencoder import SparseAutoencoder
+from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
 from lexical_sae.studies import setfit_baseline, sota_comparison
+from lexical_sae.studies.autoencoder_baseline import FeatureText
 from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
 from lexical_sae.studies.setfit_baseline import missing_setfit
 from tests.command_line import run
 from tests.studies.conftest import StudyFiles
+from tests.tiny import tiny_backbone
 from tests.training.small import small_dataset
 
 
@@ -30,21 +36,64 @@ def test_faithfulness_of_explainers(files: StudyFiles, tmp_path: Path) -> None:
         assert all(0 <= row[4] <= 100 for row in removed["rows"])
         assert {row[2] for row in removed["rows"]} == names
 
+    assert not any("is first" in line for line in found["summary"])
+    compared = [line for line in found["summary"] if "on the texts of both" in line]
+    assert len(compared) == 3
+    notes = found["parts"]["Explainers"]["notes"]
+    assert any("p by paired sign flips" in note for note in notes)
+    assert any("Of the dense twin: " in note for note in notes)
+    assert len(found["parts"]["Explainers"]["dots"]) == 3
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 3
+
+
+def test_who_is_ahead_is_told_from_the_texts_of_both() -> None:
+    """LIME explained one text, on which ours does better; its own mean is higher all the same."""
+    contest = Contest("ours")
+    contest.naopc = {"ours": [0.9, 0.1, 0.1], "LIME": [0.8], "SHAP": [0.95]}
+    everything: dict[str, list[float | None]] = {name: [1.0] for name in contest.naopc}
+    contest.comprehensiveness = contest.sufficiency = contest.seconds = everything
+    table = contest.table("t")
+    assert [row[0] for row in table.rows] == ["SHAP", "LIME", "ours"]
+    line = ahead_line(table)
+    assert line.startswith("ahead of ours in mean NAOPC on the texts of both: SHAP (by 0.05")
+    assert "LIME" not in line
+    assert set(contest.ahead()) == {"SHAP"}
+    contest.naopc = {"ours": [None], "LIME": [None]}
+    assert "is undefined" in ahead_line(contest.table("t"))
+    contest.naopc = {"ours": [0.5], "LIME": [0.4]}
+    assert ahead_line(contest.table("t")).startswith("none is ahead of ours")
+
 
 def test_systems(files: StudyFiles, tmp_path: Path) -> None:
-    file = files.write("sota_comparison", peer_texts=1, held_out_rows=12)
+    file = files.write("sota_comparison", peer_texts=6, held_out_rows=12, seeds=2)
     shown, _ = run("run", file, "--output", tmp_path)
     if missing_setfit():
         assert "SetFit is not installed" in shown
     found = json.loads((tmp_path / "results.json").read_text())
-    table = found["parts"]["Systems"]["tables"][0]
+    means, table, _ = found["parts"]["Systems"]["tables"]
     rows = {row[0]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
     assert {"ours, contributions", "linear on TF-IDF", "dense twin, LIME"} <= set(rows)
     assert {"dense twin, SHAP", "dense twin, captum Integrated Gradients"} <= set(rows)
     assert any("(SAE)" in name for name in rows)
     for name, row in rows.items():
         assert 0 <= row["accuracy, %"] <= 100, name
-    for name in ("ours, contributions", "linear on TF-IDF", "dense twin, LIME"):
+    saes = [name for name in rows if "(SAE)" in name]
+    assert saes == ["TopK on the twin (SAE)", "JumpReLU on the twin (SAE)"]
+    for name in saes:
+        for column in ("from", "to", "p against ours", "ms to predict"):
+            assert rows[name][column] is not None, (name, column)
+        assert rows[name]["seconds to train"] > rows["dense twin, LIME"]["seconds to train"]
+    assert means["title"].endswith("means over 2 seeds")
+    over = {row[0]: dict(zip(means["columns"], row, strict=True)) for row in means["rows"]}
+    assert list(over) == list(rows)
+    for name, row in over.items():
+        assert row["seeds"] == 2
+        assert row["from"] <= row["accuracy, %"] <= row["to"], name
+        assert row["between seeds"] is not None
+    figure = found["parts"]["Systems"]["dots"][0]
+    names = [dot["name"] for dot in figure["dots"]]
+    assert names == ["ours", "dense twin", *saes, "linear on TF-IDF"][: len(names)]
+    for name in ("ours, contributions", "linear on TF-IDF", "dense twin, LIME", *saes):
         for column in ("NAOPC", "comprehensiveness", "seconds to train", "ms to explain"):
             assert rows[name][column] is not None, (name, column)
 
@@ -98,3 +147,19 @@ def test_the_linear_model_is_what_scikit_learn_says() -> None:
     assert len(found["right"]) == 30
     assert found["right"].count("1") >= 28  # one word decides
     assert found["tables"][0]["rows"][0][0] == "weights × values"
+
+
+def test_the_sum_over_features_is_what_the_twin_says_of_the_restored_state() -> None:
+    torch.manual_seed(0)
+    twin = DenseTwin(
+        DenseTwinConfig(["a", "b", "c"], backbone=tiny_backbone("bert").config.to_dict())
+    )
+    size = twin.head.in_features
+    model = SparseAutoencoder("topk", size, 40, 5)
+    states = torch.randn(3, size)
+    for state in states:
+        text = FeatureText(model, twin, state)
+        assert text.n == 5
+        expected = twin.head(model(state[None])[0]).detach().numpy()[0]
+        assert text.parts.sum(1) + text.bias == pytest.approx(expected, abs=1e-5)
+        assert text.label == expected.argmax()

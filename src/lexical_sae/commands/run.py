@@ -11,6 +11,7 @@ from lexical_sae.commands.console import out, plain
 
 if TYPE_CHECKING:
     from lexical_sae.studies.cells import Cell
+    from lexical_sae.studies.strict import Strict
 
 
 def run(
@@ -48,7 +49,7 @@ def run(
     folder = output if output is not None else Path("runs") / f"{file.stem}{'-quick' * quick}"
     study = STUDIES[config.study]  # type: ignore[attr-defined]
     if dry_run:
-        _plan(study.cells(config), folder, getattr(config, "train_rows", None))
+        _plan(config, study.cells(config), folder)
         return
     try:
         found = study.run(config, folder, out)
@@ -80,8 +81,11 @@ def _list() -> None:
         plain(f"{file!s:{longest}}  {kind}")
 
 
-def _plan(cells: list[Cell], folder: Path, train_rows: int | None) -> None:
+def _plan(config: Strict, cells: list[Cell], folder: Path) -> None:
+    from lexical_sae.studies.grid_config import GridConfig
+    from lexical_sae.studies.grid_report import rows_of
     from lexical_sae.studies.plan import plan_lines
 
-    for line in plan_lines(cells, folder, train_rows):
+    rows = rows_of(config) if isinstance(config, GridConfig) else None
+    for line in plan_lines(cells, folder, rows, getattr(config, "train_rows", None)):
         plain(line)

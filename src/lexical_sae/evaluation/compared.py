@@ -27,6 +27,7 @@ Bools = NDArray[np.bool_]
 Scorer = Callable[[], Floats]
 Keeps = Callable[[Masks], Bools]  # masks [m, n] to whether the label is still decided [m]
 TOP = 5  # words that are removed at once
+AGAINST = "p against "
 SAME = 1e-9  # scores of two explainers that are one
 
 
@@ -126,12 +127,13 @@ class Contest:
                     _mean(self.comprehensiveness[name]),
                     _mean(self.sufficiency[name]),
                     1000 * (_mean(self.seconds[name]) or 0.0),
+                    float(own.mean() - reference.mean()) if len(own) else None,
                 )
             )
         rows.sort(key=lambda row: -(row[2] if isinstance(row[2], float) else -1.0))
         columns = (
-            *("explainer", "decisions", "NAOPC", "from", "to", f"p against {self.first}"),
-            *("comprehensiveness", "sufficiency", "ms per text"),
+            *("explainer", "decisions", "NAOPC", "from", "to", f"{AGAINST}{self.first}"),
+            *("comprehensiveness", "sufficiency", "ms per text", f"minus {self.first}, same texts"),
         )
         return FindingTable(title, columns, tuple(rows))
 
@@ -162,6 +164,23 @@ class Contest:
             if len(own) and own.mean() > reference.mean() + SAME:
                 found[name] = paired_p_value(own, reference)
         return found
+
+
+def ahead_line(table: FindingTable) -> str:
+    """`Contest.ahead` in words, read from its table: who has a higher mean NAOPC than the first
+    explainer on the texts that both explained. Means over different texts say nothing of that."""
+    first = table.columns[5].removeprefix(AGAINST)
+    known = [row for row in table.rows if isinstance(row[9], float)]
+    if not known:
+        return f"NAOPC is undefined for every decision, so none can be compared with {first}"
+    ahead = [
+        f"{row[0]} (by {row[9]:.2g}, p {row[5]:.2g})"
+        for row in known
+        if isinstance(row[9], float) and row[9] > SAME and isinstance(row[5], float)
+    ]
+    if not ahead:
+        return f"none is ahead of {first} in mean NAOPC on the texts of both"
+    return f"ahead of {first} in mean NAOPC on the texts of both: {', '.join(ahead)}"
 
 
 def removability_title(title: str) -> str:

@@ -181,7 +181,7 @@ def measure_faithfulness(
             "naopc": mean_estimate(naopc, seed),
             "naopc_reversed": mean_estimate(backwards, seed),
             "flip_rate_at_10": mean_estimate(flips[:, at_ten], seed),
-            **_removal_metrics(found, seed),
+            **_removal_metrics([one.removed for one in found], seed),
         },
         tables=(FindingTable("When words are closed", columns, tuple(rows)),),
         curves=(Curve("What the decision loses", "top words, %", "probability lost", curve),),
@@ -208,22 +208,29 @@ def _defined(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _removal_metrics(found: Sequence[TextFaithfulness], seed: int) -> dict[str, Estimate]:
-    predicted = np.concatenate([one.removed.predicted for one in found])
-    realised = np.concatenate([one.removed.realised for one in found])
+def measure_removal(reading: Reading, seed: int = 0) -> dict[str, Estimate]:
+    """How additive removal is, over all decisions that open a word: no limits are needed."""
+    found = [remove_each(problem) for _, problem in problems_of(reading)]
+    if found:
+        return _removal_metrics(found, seed)
+    why = "no decision that is taken apart opens a word"
+    names = ("removal_error", "removal_correlation", "units_flipped")
+    return {name: Estimate(None, why=why) for name in names}
+
+
+def _removal_metrics(found: Sequence[WordRemoval], seed: int) -> dict[str, Estimate]:
+    predicted = np.concatenate([one.predicted for one in found])
+    realised = np.concatenate([one.realised for one in found])
     varied = predicted.std() > 0 and realised.std() > 0
     return {
         "removal_error": mean_estimate(
-            [float(np.abs(one.removed.predicted - one.removed.realised).mean()) for one in found],
-            seed,
+            [float(np.abs(one.predicted - one.realised).mean()) for one in found], seed
         ),
         "removal_correlation": Estimate(
             float(np.clip(np.corrcoef(predicted, realised)[0, 1], -1, 1)) if varied else None,
             why="" if varied else "no word changes anything",
         ),
-        "units_flipped": mean_estimate(
-            [float(one.removed.units_flipped.mean()) for one in found], seed
-        ),
+        "units_flipped": mean_estimate([float(one.units_flipped.mean()) for one in found], seed),
     }
 
 

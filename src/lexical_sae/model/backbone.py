@@ -223,9 +223,10 @@ def states_of_output(output: Any, kind: str) -> Tensor:
     return h
 
 
-def length_limit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The longest sequence that backbone and tokenizer can take, special tokens included."""
-    limit = int(min(tokenizer.model_max_length, 10**6))
+def length_limit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> int:
+    """The longest sequence that backbone and tokenizer can take, special tokens included; None
+    where the tokenizer is not here."""
+    limit = 10**6 if tokenizer is None else int(min(tokenizer.model_max_length, 10**6))
     positions = getattr(model.config, "max_position_embeddings", None)
     if not isinstance(positions, int) or positions <= 0:
         return limit

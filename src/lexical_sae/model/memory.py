@@ -19,6 +19,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
+from transformers.initialization import no_init_weights
 
 from lexical_sae.model.backbone import LexicalTransform, backbone_states, rebuild_backbone
 from lexical_sae.model.calibration import DEFAULT_OPEN_WORDS
@@ -27,6 +28,8 @@ from lexical_sae.model.screen import FEWEST_ROWS, low_precision_is_fast
 from lexical_sae.model.selection import block_sizes
 
 if TYPE_CHECKING:
+    from lexical_sae.model.config import LexicalSAEConfig
+    from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
     from lexical_sae.model.lexical_sae import LexicalSAE
 
 ADAM_STATES = 2
@@ -105,9 +108,8 @@ def estimate_memory(
     trained = [p for p in model.parameters() if p.requires_grad]
     gradients = _bytes(trained) if training else 0
     widening = model.dtype.itemsize / 4  # the fake backbone is in fp32
-    states, backward_peak = (
-        int(n * widening) for n in _backbone_bytes(model, batch, length, training)
-    )
+    parts = _backbone_bytes(model.config, batch, length, training, head=True)
+    states, backward_peak = (int(n * widening) for n in parts)
     pairs = rows * per_row
     if training and model.config.gate == "jump":
         pairs = int(pairs * _window_factor(model))
@@ -115,9 +117,23 @@ def estimate_memory(
     # either the lexical layer on top of all that forward kept, or the backbone's own backward,
     # by when the gradients of head and dictionary are there and counted on their own
     activations = max(states + lexical, backward_peak)
+    return _summed(weights, gradients, activations, training, model.device.type == "cpu")
+
+
+def estimate_twin_memory(model: DenseTwin, batch: int, length: int) -> MemoryEstimate:
+    """One step of AdamW of a dense twin: its head is small beside what the backbone keeps."""
+    weights = _bytes([*model.parameters(), *model.buffers()])
+    gradients = _bytes([p for p in model.parameters() if p.requires_grad])
+    activations = max(_backbone_bytes(model.config, batch, length, True, head=False))
+    return _summed(weights, gradients, activations, True, model.device.type == "cpu")
+
+
+def _summed(
+    weights: int, gradients: int, activations: int, training: bool, cpu: bool
+) -> MemoryEstimate:
     optimizer = ADAM_STATES * gradients
     allocator = 0
-    if model.device.type == "cpu":
+    if cpu:
         allocator = CPU_WORKSPACE + int(
             CPU_FRAGMENTATION[training] * (gradients + optimizer + activations)
         )
@@ -136,14 +152,17 @@ def _bytes(tensors: Sequence[torch.Tensor]) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-def _backbone_bytes(model: LexicalSAE, batch: int, length: int, training: bool) -> tuple[int, int]:
-    """What is alive after the forward pass, and at most, without gradients of parameters."""
-    config = model.config
+def _backbone_bytes(
+    config: LexicalSAEConfig | DenseTwinConfig, batch: int, length: int, training: bool, head: bool
+) -> tuple[int, int]:
+    """What is alive after the forward pass, and at most, without gradients of parameters; `head`
+    with the lexical head that an encoder gets."""
     with FakeTensorMode(allow_non_fake_inputs=True), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        loaded = rebuild_backbone(config.backbone or {}, config.backbone_kind)
+        with no_init_weights():  # some families look at what they drew, and there is nothing
+            loaded = rebuild_backbone(config.backbone or {}, config.backbone_kind)
         parts: list[nn.Module] = [loaded.model]
-        if config.backbone_kind == "encoder":
+        if head and config.backbone_kind == "encoder":
             parts.append(LexicalTransform(loaded.decoder_weight.shape[1]))
         for part in parts:
             part.train(training)

@@ -7,9 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from lexical_sae.report.bar_chart import bar_chart, bars_of
-from lexical_sae.report.finding import Cell, Finding, FindingTable
+from lexical_sae.report.dot_chart import dot_chart
+from lexical_sae.report.finding import Finding, FindingTable
 from lexical_sae.report.line_chart import line_chart
 from lexical_sae.report.page import page, render
+from lexical_sae.report.shown import shown
 
 # What is drawn of a step that has no curve: the first of these columns that a table of it has, with
 # the value that fills the width (None: the largest).
@@ -135,8 +137,11 @@ def step_article(
     """One step with its numbers, figures, tables, worst cases and notes; `drawn` are columns
     of which bars are drawn where there is no curve, each with the value that fills the width."""
     finding = Finding.from_dict(dict(step))
-    charts = [line_chart(curve) for curve in finding.curves]
-    if not finding.curves:
+    charts = [
+        *(dot_chart(plot) for plot in finding.dots),
+        *(line_chart(curve) for curve in finding.curves),
+    ]
+    if not charts:
         bars = (bars_of(table, drawn) for table in finding.tables)
         charts = [bar_chart(found) for found in bars if found is not None]
     metrics = [
@@ -179,17 +184,6 @@ def _table(table: FindingTable) -> dict[str, Any]:
         "rows": [[shown(cell) for cell in row] for row in table.rows],
         "numbers": numbers,
     }
-
-
-def shown(value: Cell) -> str:
-    """A cell for people: four significant digits, whole numbers with thousands."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) or float(value).is_integer():
-        return f"{int(value):,}"
-    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.4g}"
 
 
 def _interval(low: float | None, high: float | None) -> str:

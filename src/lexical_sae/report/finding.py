@@ -67,12 +67,31 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Dot:
+    """A row of a plot of estimates; `beside` is said at its end, such as a number of words."""
+
+    name: str
+    found: Estimate
+    beside: str = ""
+
+
+@dataclass(frozen=True)
+class DotPlot:
+    """Estimates of the same thing under each other, each with its interval if it has one."""
+
+    title: str
+    x: str
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True)
 class Finding:
     """The result of one step of an evaluation."""
 
     metrics: dict[str, Estimate] = field(default_factory=dict)
     tables: tuple[FindingTable, ...] = ()
     curves: tuple[Curve, ...] = ()
+    dots: tuple[DotPlot, ...] = ()
     worst: tuple[dict[str, Cell], ...] = ()
     notes: tuple[str, ...] = ()
     failed: str = ""  # why a check did not hold; empty if it did
@@ -104,6 +123,17 @@ class Finding:
                     },
                 )
                 for curve in found["curves"]
+            ),
+            dots=tuple(
+                DotPlot(
+                    plot["title"],
+                    plot["x"],
+                    tuple(
+                        Dot(dot["name"], Estimate(**dot["found"]), dot["beside"])
+                        for dot in plot["dots"]
+                    ),
+                )
+                for plot in found.get("dots", ())  # none in files of earlier versions
             ),
             worst=tuple(found["worst"]),
             notes=tuple(found["notes"]),

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lexical_sae.report.dot_chart import dot_chart_file
 from lexical_sae.report.evaluation_page import record_article, step_article
-from lexical_sae.report.finding import Curve, Finding
+from lexical_sae.report.finding import Curve, DotPlot, Finding
 from lexical_sae.report.line_chart import chart_file
 from lexical_sae.report.page import page, render
 from lexical_sae.report.tables import latex, markdown
@@ -40,8 +41,10 @@ def write_study(
         folder / "tables.md": markdown(tables),
         folder / "tables.tex": latex(tables),
     }
-    curves = [curve for finding, _ in parts.values() for curve in finding.curves]
-    texts |= figures_of(curves, folder / "figures")
+    drawn: list[Curve | DotPlot] = []
+    for finding, _ in parts.values():
+        drawn += [*finding.dots, *finding.curves]
+    texts |= figures_of(drawn, folder / "figures")
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(file) as scratch:
@@ -49,14 +52,14 @@ def write_study(
     return list(texts)
 
 
-def figures_of(curves: Sequence[Curve], folder: Path) -> dict[Path, str]:
-    """Each curve that has points as an SVG file, named by its title."""
+def figures_of(drawn: Sequence[Curve | DotPlot], folder: Path) -> dict[Path, str]:
+    """Each figure that has points as an SVG file, named by its title."""
     found: dict[Path, str] = {}
-    for curve in curves:
-        text = chart_file(curve)
+    for figure in drawn:
+        text = chart_file(figure) if isinstance(figure, Curve) else dot_chart_file(figure)
         if not text:
             continue
-        plain = re.sub(r"[^a-z0-9]+", "-", curve.title.lower()).strip("-")[:60] or "figure"
+        plain = re.sub(r"[^a-z0-9]+", "-", figure.title.lower()).strip("-")[:60] or "figure"
         names = (f"{plain}{'' if i == 1 else f'-{i}'}.svg" for i in itertools.count(1))
         found[next(folder / name for name in names if folder / name not in found)] = text
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lexical_sae.report.evaluation_page import shown
 from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
+from lexical_sae.report.shown import shown
 
 _MARKDOWN = str.maketrans({"|": r"\|", "\n": " ", "\r": " "})
 _LATEX = {

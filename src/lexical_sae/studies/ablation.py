@@ -66,6 +66,7 @@ class AblationConfig(GridConfig):
 
 def run_ablation(config: AblationConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.report.finding import Finding
+    from lexical_sae.studies.arms_figure import arms_figures
     from lexical_sae.studies.arms_table import arms_of, arms_table
     from lexical_sae.studies.cell_measures import basic_measures
     from lexical_sae.studies.grid import run_grid
@@ -76,9 +77,11 @@ def run_ablation(config: AblationConfig, folder: Path, console: Console) -> dict
     arms = arms_of(outcomes)
     found = Finding(
         tables=(arms_table("Ablation", arms, FULL),),
+        dots=arms_figures("Ablation", arms),
         notes=(
             "The same epochs, batches, target and rows for every arm. The interval is over rows, "
-            "p of a paired sign-flip test over rows, both of the mean over seeds.",
+            "p of a paired sign-flip test over rows, both of the mean over seeds. Of a tagger "
+            "accuracy and its differences count tags, and a row is a sentence.",
         ),
     )
     parts = {

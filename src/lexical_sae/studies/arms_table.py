@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lexical_sae.evaluation.bootstrap import Floats, mean_estimate, paired_p_value
+from lexical_sae.evaluation.bootstrap import (
+    Floats,
+    mean_estimate,
+    paired_p_value,
+    ratio_estimate,
+)
 from lexical_sae.report.finding import Cell as Shown
 from lexical_sae.report.finding import Estimate, FindingTable
 from lexical_sae.studies.cells import short_name
@@ -18,6 +23,8 @@ NUMBERS = {
     "open_words": ("open words", 1.0),
     "circuit_agreement": ("kept by the circuit, %", 100.0),
     "class_cosine": ("cosine of classes", 1.0),
+    "removal_error": ("error of removal", 1.0),
+    "removal_correlation": ("correlation of removal", 1.0),
     "seconds": ("seconds of training", 1.0),
 }
 
@@ -49,12 +56,26 @@ class Arm:
         mean: Floats = np.mean(np.array(marks, dtype=np.float64), axis=0)
         return mean
 
+    @property
+    def tags(self) -> Floats | None:
+        """[rows]: the tags of each sentence, None of a classifier."""
+        found = [one.found.get("tags") for one in self.finished.values()]
+        return np.array(found[0], dtype=np.float64) if found and found[0] else None
+
+    def tags_right(self, seeds: Sequence[int]) -> Floats:
+        """[rows]: how many of them are right, over some seeds."""
+        counts = [self.finished[s].found["tags_right"] for s in seeds]
+        mean: Floats = np.mean(np.array(counts, dtype=np.float64), axis=0)
+        return mean
+
     def accuracy(self) -> Estimate:
-        """The mean over seeds, its interval over resampled texts. Of a tagger it counts words,
-        and has no interval: words of a sentence stand and fall together."""
+        """The mean over seeds, its interval over resampled rows. Of a tagger it counts tags, whole
+        sentences are resampled: their words stand and fall together."""
         if not self.finished:
             return Estimate(None, why="no run finished")
-        if self.mean("f1") is not None:
+        if self.tags is not None:
+            return ratio_estimate(self.tags_right(list(self.finished)), self.tags)
+        if self.mean("f1") is not None:  # a dense twin's sentences are not read
             return Estimate(self.mean("accuracy"))
         return mean_estimate(self.right(list(self.finished)))
 
@@ -88,14 +109,20 @@ class Difference:
 
 
 def difference(arm: Arm, other: Arm) -> Difference | None:
-    """None where they have no finished seed in common, or no rows to pair."""
+    """None where they have no finished seed in common, or no rows to pair. It is the difference of
+    what `accuracy` tells: of taggers it counts tags."""
     seeds = sorted(set(arm.finished) & set(other.finished))
     if not seeds:
         return None
-    a, b = arm.right(seeds), other.right(seeds)
-    if not len(a) or a.shape != b.shape:
-        return None
-    found = mean_estimate(a - b)
+    if arm.tags is not None and other.tags is not None and np.array_equal(arm.tags, other.tags):
+        a, b = arm.tags_right(seeds), other.tags_right(seeds)
+        found = ratio_estimate(a - b, arm.tags)
+    else:
+        a, b = arm.right(seeds), other.right(seeds)
+        tagged = arm.mean("f1") is not None or other.mean("f1") is not None
+        if tagged or not len(a) or a.shape != b.shape:
+            return None
+        found = mean_estimate(a - b)
     assert found.value is not None
     assert found.low is not None
     assert found.high is not None

@@ -23,7 +23,11 @@ def load_cell_data(config: RunConfig, rows: Rows) -> Data:
     """All three splits. A dataset whose test split has no labels (SST-2) is measured on its
     validation split, and what may stop the training is cut from the training rows instead: no run
     is chosen by the rows that it is measured on."""
-    found = load_data(config)
+    return cell_rows(config, load_data(config), rows)
+
+
+def cell_rows(config: RunConfig, found: Data, rows: Rows) -> Data:
+    """The same of splits that have been read; a plan counts them without loading anything."""
     train, validation, test = found.train, found.validation, found.test
     if test is None:
         if validation is None:

@@ -50,7 +50,8 @@ def evaluate_cell(
     names = None if steps is None else ",".join(steps)
     chosen = chosen_steps(names, trained.test.task)
     subject = subject_of(trained, peer_texts, twin)
-    run_suite(subject, trained.folder / FOLDER, chosen, started=started)
+    config = trained.config.model_dump(mode="json")
+    run_suite(subject, trained.folder / FOLDER, chosen, config=config, started=started)
     found = evaluation_of(trained.folder)
     write_report(found, trained.folder / FOLDER, tables=True)
     return found

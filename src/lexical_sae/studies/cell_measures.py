@@ -18,7 +18,8 @@ KEPT = (
 
 
 def basic_measures(trained: TrainedCell) -> dict[str, Any]:
-    """From the run's own metrics; `right` has a 1 or a 0 for every row measured on."""
+    """From the run's own metrics; `right` has a 1 or a 0 for every row measured on. Of a tagger
+    `tags_right` and `tags` count the tags of every sentence, as its accuracy does."""
     test, seconds = trained.metrics["test"], trained.metrics["seconds"]
     return {
         **{name: test[name] for name in KEPT if name in test},
@@ -28,15 +29,23 @@ def basic_measures(trained: TrainedCell) -> dict[str, Any]:
         "steps": trained.metrics["steps"],
         "batch_size": trained.metrics["batch_size"],
         "max_length": trained.metrics["max_length"],
-        "right": rows_right(trained),
+        **rows_right(trained),
     }
 
 
-def rows_right(trained: TrainedCell) -> str:
+def rows_right(trained: TrainedCell) -> dict[str, Any]:
     """Texts with the right label, or sentences whose tags are all right."""
     if trained.config.dense_twin:
-        return _of_twin(trained)
-    return right_of(read_split(trained.model, trained.test), trained)
+        return {"right": _of_twin(trained)}
+    reading = read_split(trained.model, trained.test)
+    found: dict[str, Any] = {"right": right_of(reading, trained)}
+    return found | (tag_counts(reading, trained) if isinstance(reading, TagReading) else {})
+
+
+def tag_counts(reading: TagReading, trained: TrainedCell) -> dict[str, Any]:
+    pairs = list(zip(reading.tags, trained.test.tags, strict=True))
+    right = [sum(a == b for a, b in zip(given, gold, strict=True)) for given, gold in pairs]
+    return {"tags_right": right, "tags": [len(gold) for _, gold in pairs]}
 
 
 def right_of(reading: Reading, trained: TrainedCell) -> str:

@@ -15,7 +15,7 @@ from lexical_sae.studies.grid_config import GridConfig, Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lexical_sae.report.finding import FindingTable
+    from lexical_sae.report.finding import DotPlot, Finding, FindingTable
     from lexical_sae.studies.grid import Outcome, TrainedCell
 
 STEPS = ("task", "faithfulness", "explainers", "input")
@@ -32,7 +32,6 @@ class FaithfulnessConfig(GridConfig):
 
 def run_faithfulness(config: FaithfulnessConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.evaluation.explainers import missing
-    from lexical_sae.report.finding import Finding
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
 
@@ -55,50 +54,66 @@ def run_faithfulness(config: FaithfulnessConfig, folder: Path, console: Console)
     }
     cells = config.cells()
     outcomes = run_grid(cells, folder, console, measure, rows=rows_of(config), options=options)
-    tables, lines = _compared(outcomes, folder)
+    found, lines = _compared(outcomes, folder)
     parts = {
         ("Explainers", "Which explainer finds the words that decide?"): (
-            Finding(tables=tuple(tables)),
+            found,
             time.perf_counter() - clock,
         )
     }
     return write_grid(config, folder, console, "Faithfulness", outcomes, lines, parts)
 
 
-def _compared(outcomes: Sequence[Outcome], folder: Path) -> tuple[list[FindingTable], list[str]]:
-    """The same table of every dataset under each other, and who is first in each."""
-    from lexical_sae.evaluation.compared import removability_title
+def _compared(outcomes: Sequence[Outcome], folder: Path) -> tuple[Finding, list[str]]:
+    """The same table of every dataset under each other, and who is ahead of ours in each."""
+    from lexical_sae.evaluation.compared import ahead_line, removability_title
     from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
-    from lexical_sae.report.finding import FindingTable
+    from lexical_sae.report.finding import Finding, FindingTable
     from lexical_sae.studies.cell_evaluation import evaluation_of, table_of
 
     places = {AT_OPEN_WORDS: "explainers", AT_INPUT: "input", OF_TWIN: "input"}
-    titles = {
-        title: step
-        for place, step in places.items()
-        for title in (place, removability_title(place))
-    }
-    tables, lines = [], []
+    tables, lines, dots = [], [], []
     ours = [one for one in outcomes if one.cell.arm == OURS and not one.failed]
     found = {one: evaluation_of(folder / one.cell.path) for one in ours}
-    for title, step in titles.items():
-        each = {one: table_of(found[one], step, title) for one in ours}
-        known = {one: table for one, table in each.items() if table is not None}
-        if not known:
-            continue
-        rows = tuple(
-            (one.cell.dataset, one.cell.seed, *row)
-            for one, table in known.items()
-            for row in table.rows
+    for place, step in places.items():
+        for title in (place, removability_title(place)):
+            each = {one: table_of(found[one], step, title) for one in ours}
+            known = {one: table for one, table in each.items() if table is not None}
+            if not known:
+                continue
+            rows = tuple(
+                (one.cell.dataset, one.cell.seed, *row)
+                for one, table in known.items()
+                for row in table.rows
+            )
+            columns = ("dataset", "seed", *next(iter(known.values())).columns)
+            tables.append(FindingTable(title, columns, rows))
+            if title == place:
+                said = f"{place[0].lower()}{place[1:]}"
+                lines += [f"{o.cell.title}, {said}: {ahead_line(t)}." for o, t in known.items()]
+                dots += [_figure(place, one, table) for one, table in known.items()]
+    notes = [
+        f"{one.cell.title}: {note}"
+        for one in ours
+        for step in dict.fromkeys(places.values())
+        for note in found[one]["steps"][step]["notes"]
+    ]
+    return Finding(tables=tuple(tables), dots=tuple(dots), notes=tuple(notes)), lines
+
+
+def _figure(place: str, one: Outcome, table: FindingTable) -> DotPlot:
+    """NAOPC of every explainer; slow ones explained fewer texts, which is said beside them."""
+    from lexical_sae.report.finding import Dot, DotPlot, Estimate
+
+    def number(cell: object) -> float | None:
+        return float(cell) if isinstance(cell, (int, float)) else None
+
+    dots = tuple(
+        Dot(
+            str(row[0]),
+            Estimate(number(row[2]), number(row[3]), number(row[4]), "NAOPC is undefined"),
+            f"{row[1]} texts",
         )
-        columns = ("dataset", "seed", *next(iter(known.values())).columns)
-        tables.append(FindingTable(title, columns, rows))
-        for one, table in known.items():
-            if table.rows:
-                best = table.rows[0]
-                measure = table.columns[2]
-                lines.append(
-                    f"{one.cell.title}, {title[0].lower()}{title[1:]}: {best[0]} is first "
-                    f"({measure} {best[2]:.3g})."
-                )
-    return tables, lines
+        for row in table.rows
+    )
+    return DotPlot(f"{place}: {one.cell.title}", "NAOPC", dots)

@@ -34,6 +34,7 @@ class MultiDatasetConfig(GridConfig):
 
 def run_multi_dataset(config: MultiDatasetConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.report.finding import Finding
+    from lexical_sae.studies.arms_figure import arms_figures
     from lexical_sae.studies.arms_table import arms_of, arms_table
     from lexical_sae.studies.cell_measures import basic_measures
     from lexical_sae.studies.grid import run_grid
@@ -44,9 +45,8 @@ def run_multi_dataset(config: MultiDatasetConfig, folder: Path, console: Console
     arms = arms_of(outcomes)
     reference = TWIN if TWIN in config.recipes else None
     table = arms_table("Datasets, backbones and recipes", arms, reference, heading="recipe")
-    parts = {
-        ("Grid", "Does it hold elsewhere?"): (Finding(tables=(table,)), time.perf_counter() - clock)
-    }
+    found = Finding(tables=(table,), dots=arms_figures("Recipes", arms))
+    parts = {("Grid", "Does it hold elsewhere?"): (found, time.perf_counter() - clock)}
     lines = [
         f"{arm.dataset}, {arm.name}: {100 * (arm.accuracy().value or 0):.1f} % right"
         + (f", {words:.0f} open words." if (words := arm.mean("open_words")) is not None else ".")

@@ -6,19 +6,23 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from lexical_sae.studies.cell_data import some_rows
+from lexical_sae.studies.cell_data import Rows, cell_rows, some_rows
 from lexical_sae.studies.cells import Cell
 from lexical_sae.studies.grid import finished
 from lexical_sae.studies.planned_model import Planned, backbone_at_hand, plan_run
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import splits_at_hand
 from lexical_sae.training.config import RunConfig
+from lexical_sae.training.run import Data
 
 GIB = 2**30
 
 
-def plan_lines(cells: Sequence[Cell], folder: Path, train_rows: int | None = None) -> list[str]:
-    """Datasets, then cells, then how many runs there are."""
+def plan_lines(
+    cells: Sequence[Cell], folder: Path, rows: Rows | None = None, train_rows: int | None = None
+) -> list[str]:
+    """Datasets, then cells, then how many runs there are. `rows` are those of a grid; a study of
+    another kind uses its splits as they are, but for its training rows."""
     data: dict[str, dict[str, TextDataset] | None] = {}
     planned: dict[str, str] = {}
     lines: list[str] = []
@@ -27,19 +31,19 @@ def plan_lines(cells: Sequence[Cell], folder: Path, train_rows: int | None = Non
         start = f"[{place}/{len(cells)}] {cell.title}: "
         try:
             config = cell.config()
-            rows = json.dumps(config.model_dump(exclude={"settings", "backbone", "recipe"}))
-            if rows not in data:
-                data[rows] = _splits(config, train_rows)
-                line = _rows(config, data[rows])
+            key = json.dumps(config.model_dump(exclude={"settings", "backbone", "recipe"}))
+            if key not in data:
+                data[key] = _splits(config, rows, train_rows)
+                line = _rows(config, data[key])
                 lines += [line] if line not in lines else []
-            alike = rows + _what_counts(config)
+            alike = key + _what_counts(config)
             if alike not in planned:
-                planned[alike] = _size(config, data[rows])
+                planned[alike] = _size(config, data[key])
             runs.append(start + planned[alike] + (", finished" if finished(cell, folder) else ""))
         except (ValueError, OSError, ImportError) as error:
             runs.append(f"{start}cannot run: {error}")
     done = sum(line.endswith(", finished") for line in runs)
-    end = f"{len(cells)} runs, {done} of them finished; nothing was fetched, trained or written"
+    end = f"{len(cells)} runs, {done} of them finished; nothing was trained or written"
     return [*lines, *runs, end]
 
 
@@ -49,8 +53,10 @@ def _what_counts(config: RunConfig) -> str:
     return config.backbone + config.settings.model_dump_json(include=own)
 
 
-def _splits(config: RunConfig, train_rows: int | None) -> dict[str, TextDataset] | None:
-    """As far as they are here, with the training rows that the study uses."""
+def _splits(
+    config: RunConfig, rows: Rows | None, train_rows: int | None
+) -> dict[str, TextDataset] | None:
+    """As far as they are here, with the rows that the study uses."""
     found = splits_at_hand(
         config.dataset,
         validation_fraction=config.validation_fraction,
@@ -64,6 +70,10 @@ def _splits(config: RunConfig, train_rows: int | None) -> dict[str, TextDataset]
     train = found["train"]
     if config.train_rows is not None:
         train = train.head(config.train_rows)
+    if rows is not None:
+        used = cell_rows(config, Data(train, found.get("validation"), found.get("test")), rows)
+        named = {"train": used.train, "validation": used.validation, "test": used.test}
+        return {name: split for name, split in named.items() if split is not None}
     return {**found, "train": some_rows(train, train_rows)}
 
 
@@ -77,22 +87,20 @@ def _rows(config: RunConfig, splits: dict[str, TextDataset] | None) -> str:
 
 
 def _size(config: RunConfig, splits: dict[str, TextDataset] | None) -> str:
-    folder = backbone_at_hand(config.backbone)
-    if folder is None:
-        return f"{config.backbone} is not here; its size is not known without the hub"
     train = None if splits is None else splits["train"]
-    return told(plan_run(config, folder, train), train is not None)
+    planned = plan_run(config, backbone_at_hand(config.backbone), train)
+    if planned is None:
+        return f"{config.backbone} is not here; its size is not known without the hub"
+    return told(planned, train is not None, twin=config.dense_twin)
 
 
-def told(planned: Planned, read: bool) -> str:
+def told(planned: Planned, read: bool, *, twin: bool = False) -> str:
     """`read`: whether the texts were there to take lengths from."""
-    memory = (
-        "memory not estimated for a dense twin"
-        if planned.memory is None
-        else f"about {planned.memory / GIB:.1f} GiB"
-    )
-    up_to = "up to" if read else "at most"
-    return (
-        f"{planned.parameters / 1e6:.1f}M parameters, batches of {planned.batch_size} texts of "
-        f"{up_to} {planned.length} tokens, {memory}"
-    )
+    size = f"{planned.parameters / 1e6:.1f}M parameters"
+    memory = f"{planned.memory / GIB:.1f} GiB"
+    length = f"{'up to' if read and not planned.by_config else 'at most'} {planned.length} tokens"
+    batches = f"batches of {planned.batch_size} texts of {length}"
+    if planned.by_config:
+        most = "" if twin else "at most "  # how many words a dictionary has, a config does not say
+        return f"{most}{size} by its published config, {batches}, {most}about {memory}"
+    return f"{size}, {batches}, about {memory}"

@@ -15,9 +15,18 @@ from lexical_sae.studies.grid_config import GridConfig, Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from lexical_sae.report.finding import Finding
     from lexical_sae.studies.grid import Outcome, TrainedCell
 
-STEPS = ("task", "input", "autoencoder")
+NOTES = (
+    "Faithfulness at the words of the input: features of a text are masked in the order of the "
+    "explanation, and NAOPC is put between the worst and the best order tried on the same "
+    "model. The time to explain holds one explanation of one text.",
+    "Of the linear model and the autoencoders the features themselves are left out, since that is "
+    "what they name. An autoencoder decides by the state that it restores: its faithfulness is "
+    "that of this decision, not of the twin's. Its seconds to train hold those of the twin.",
+)
+STEPS = ("task", "input")
 
 
 class SotaConfig(GridConfig):
@@ -32,11 +41,9 @@ class SotaConfig(GridConfig):
 
 def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.evaluation.explainers import missing
-    from lexical_sae.report.finding import Finding
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
     from lexical_sae.studies.setfit_baseline import missing_setfit
-    from lexical_sae.studies.systems_table import system_lines, systems_table
 
     def measure(trained: TrainedCell) -> dict[str, Any]:
         if trained.test.task == "tagging":
@@ -50,25 +57,49 @@ def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, An
     options = {
         **{"peer_texts": config.peer_texts, "setfit": config.setfit and not left_out},
         "not_installed": list(missing()),
+        "autoencoders": True,
     }
     cells, rows = config.cells(), rows_of(config)
     outcomes = run_grid(cells, folder, console, measure, rows=rows, options=options)
-    tables = [systems_table(pair, folder) for pair in _pairs(outcomes)]
-    lines = [line for table in tables for line in system_lines(table)]
+    found, lines = _compared(_pairs(outcomes), folder)
     lines += [left_out] if left_out else []
     lines += [
         f"SetFit failed ({one.cell.title}): {one.found['setfit_failed']}."
         for one in outcomes
         if "setfit_failed" in one.found
     ]
-    notes = (
-        "Faithfulness at the words of the input: features of a text are masked in the order of the "
-        "explanation, and NAOPC is put between the worst and the best order tried on the same "
-        "model. The time to explain holds one explanation of one text.",
-    )
-    found = Finding(tables=tuple(tables), notes=notes)
     parts = {("Systems", "What does each reach, and cost?"): (found, time.perf_counter() - clock)}
     return write_grid(config, folder, console, "Comparison", outcomes, lines, parts)
+
+
+def _compared(pairs: Sequence[tuple[Outcome, Outcome]], folder: Path) -> tuple[Finding, list[str]]:
+    """A table of every run, then of every dataset and backbone the means over seeds."""
+    from lexical_sae.report.finding import Finding
+    from lexical_sae.studies.cells import short_name
+    from lexical_sae.studies.systems import System, systems_of
+    from lexical_sae.studies.systems_table import (
+        means_table,
+        system_lines,
+        systems_figure,
+        systems_table,
+    )
+
+    runs: dict[str, list[list[System]]] = {}
+    tables, lines = [], []
+    for pair in pairs:
+        cell = pair[0].cell
+        systems = systems_of(pair, folder)
+        runs.setdefault(f"{cell.dataset}, {short_name(cell.backbone)}", []).append(systems)
+        table = systems_table(cell.title, systems)
+        tables.append(table)
+        lines += system_lines(table)
+    means = [
+        means_table(f"{where}: means over {len(found)} seeds", found)
+        for where, found in runs.items()
+        if len(found) > 1
+    ]
+    figures = [systems_figure(f"Systems on {where}", found) for where, found in runs.items()]
+    return Finding(tables=(*means, *tables), dots=tuple(figures), notes=NOTES), lines
 
 
 def _of_twin(trained: TrainedCell) -> dict[str, Any]:
@@ -87,6 +118,7 @@ def _of_ours(trained: TrainedCell, config: SotaConfig, folder: Path) -> dict[str
     from lexical_sae.evaluation.explainers import input_texts
     from lexical_sae.evaluation.reading import read_texts
     from lexical_sae.model.dense_twin import DenseTwin
+    from lexical_sae.studies.autoencoder_baseline import autoencoder_baselines
     from lexical_sae.studies.cell_evaluation import evaluate_cell, subject_of, twin_folder
     from lexical_sae.studies.cell_measures import basic_measures
     from lexical_sae.studies.grid import reason
@@ -107,6 +139,10 @@ def _of_ours(trained: TrainedCell, config: SotaConfig, folder: Path) -> dict[str
     start = time.perf_counter()
     explain_many(trained.model, [test.texts[i] for i in some])
     found["explain_ms"] = _each(start, len(some))
+    trained.console.print("autoencoders on the dense twin", style="dim")
+    found["autoencoders"] = autoencoder_baselines(
+        twin, subject.train_sample, test, some, max(1, round(found["open_words"])), subject.seed
+    )
     trained.console.print("linear model on TF-IDF", style="dim")
     found["linear"] = linear_baseline(trained.train, test, some, trained.cell.seed)
     if config.setfit and not missing_setfit():

@@ -2,112 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from lexical_sae.evaluation.autoencoder_step import TITLE as AUTOENCODERS
-from lexical_sae.evaluation.bootstrap import mean_estimate, paired_p_value
-from lexical_sae.evaluation.compared import removability_title
-from lexical_sae.evaluation.explainers import AGAINST, AT_INPUT, OF_TWIN
-from lexical_sae.report.finding import Cell, FindingTable
-from lexical_sae.studies.cell_evaluation import evaluation_of, table_of
-from lexical_sae.studies.grid import Outcome
-from lexical_sae.studies.linear_baseline import NAME as LINEAR
+from lexical_sae.evaluation.bootstrap import Floats, mean_estimate, paired_p_value
+from lexical_sae.report.finding import Cell, Dot, DotPlot, Estimate, FindingTable
+from lexical_sae.studies.arms_figure import hundred
+from lexical_sae.studies.systems import NUMBERS, System
 
-COLUMNS = (
-    *("system", "accuracy, %", "from", "to", "p against ours", "features per text"),
-    *("NAOPC", "comprehensiveness", "sufficiency", "flipped without the top 5, %"),
-    *("seconds to train", "ms to predict", "ms to explain"),
-)
-PEERS = ("LIME", "SHAP", "captum Integrated Gradients")
-NOTHING = (None,) * 4
+COLUMNS = ("system", "accuracy, %", "from", "to", "p against ours", *NUMBERS)
+Runs = Sequence[Sequence[System]]  # of every seed, ours first
 
 
-def systems_table(pair: tuple[Outcome, Outcome], folder: Path) -> FindingTable:
-    """`pair` is our run and its dense twin."""
-    ours, twin = pair
-    evaluation = evaluation_of(folder / ours.cell.path)
-    right = ours.found["right"]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            "ours, contributions",
-            *_accuracy(right, right),
-            ours.found["open_words"],
-            *_judged(evaluation, AT_INPUT, AGAINST),
-            *(ours.found["seconds"], ours.found["predict_ms"], ours.found["explain_ms"]),
-        )
-    ]
-    seconds, each = twin.found["seconds"], twin.found["predict_ms"]
-    for name in PEERS:
-        judged = _judged(evaluation, OF_TWIN, name)
-        if judged != NOTHING:
-            told = (*_accuracy(twin.found["right"], right), None, *judged, seconds, each)
-            rows.append((f"dense twin, {name}", *told, _milliseconds(evaluation, name)))
-    if len(rows) == 1:
-        accuracy = _accuracy(twin.found["right"], right)
-        rows.append(("dense twin", *accuracy, None, *NOTHING, seconds, each, None))
-    features = table_of(evaluation, "autoencoder", AUTOENCODERS)
-    for row in features.rows[:-1] if features is not None else ():
-        rows.append(
-            (f"{row[0]} (SAE)", row[6], None, None, None, row[1], *NOTHING, None, None, None)
-        )
-    rows += _baselines(ours.found, right)
-    return FindingTable(ours.cell.title, COLUMNS, tuple(rows))
+def systems_table(title: str, systems: Sequence[System]) -> FindingTable:
+    """Of one seed."""
+    rows = tuple((one.name, *_accuracy([systems], one.name), *one.numbers) for one in systems)
+    return FindingTable(title, COLUMNS, rows)
 
 
-def _baselines(found: Mapping[str, Any], right: str) -> list[tuple[Cell, ...]]:
-    linear = found["linear"]
-    table, removed = linear["tables"]
-    judged = _row(table["rows"], LINEAR)
-    flips = _row(removed["rows"], LINEAR)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            "linear on TF-IDF",
-            *_accuracy(linear["right"], right),
-            linear["open_features"],
-            *((judged[2], judged[6], judged[7]) if judged else (None,) * 3),
-            flips[2] if flips else None,
-            *(linear["seconds"], linear["predict_ms"], judged[8] if judged else None),
-        )
-    ]
-    if "setfit" in found:
-        other = found["setfit"]
-        accuracy, times = _accuracy(other["right"], right), (other["seconds"], other["predict_ms"])
-        rows.append(("SetFit", *accuracy, None, *NOTHING, *times, None))
-    return rows
+def means_table(title: str, runs: Runs) -> FindingTable:
+    """The mean over seeds of every system; accuracy with its interval over rows, and the most by
+    which two seeds differ in it."""
+    rows: list[tuple[Cell, ...]] = []
+    for name in _names(runs):
+        found = _of(runs, name)
+        shares = [_rights([one]).mean() for one in found]
+        between = 100 * float(max(shares) - min(shares)) if len(found) > 1 else None
+        numbers = (_mean([one.numbers[i] for one in found]) for i in range(len(NUMBERS)))
+        rows.append((name, len(found), between, *_accuracy(runs, name), *numbers))
+    columns = (COLUMNS[0], "seeds", "between seeds", *COLUMNS[1:])
+    return FindingTable(title, columns, tuple(rows))
 
 
-def _accuracy(right: str, ours: str) -> tuple[Cell, ...]:
-    own, other = (np.array([float(mark) for mark in marks]) for marks in (right, ours))
-    found = mean_estimate(own)
-    interval = [None if value is None else 100 * value for value in (found.low, found.high)]
-    p = None if right == ours else paired_p_value(own, other)
-    return (None if found.value is None else 100 * found.value, *interval, p)
+def systems_figure(title: str, runs: Runs) -> DotPlot:
+    """Accuracy over seeds; the twin once, whatever explains it."""
+    dots: dict[str, Dot] = {}
+    for name in _names(runs):
+        found = _of(runs, name)
+        features = _mean([one.numbers[0] for one in found])
+        beside = "" if features is None else f"{features:.0f} features"
+        shown = name.split(",")[0]
+        dots.setdefault(shown, Dot(shown, hundred(_estimate(found)), beside))
+    return DotPlot(title, "accuracy, %", tuple(dots.values()))
 
 
-def _judged(evaluation: dict[str, Any], title: str, name: str) -> tuple[Cell, ...]:
-    """NAOPC, comprehensiveness, sufficiency and flips of an explainer at the input."""
-    table = table_of(evaluation, "input", title)
-    removed = table_of(evaluation, "input", removability_title(title))
-    row = None if table is None else _row(table.rows, name)
-    flips = None if removed is None else _row(removed.rows, name)
-    if row is None:
-        return NOTHING
-    return (row[2], row[6], row[7], flips[2] if flips else None)
+def _names(runs: Runs) -> list[str]:
+    return list(dict.fromkeys(one.name for systems in runs for one in systems))
 
 
-def _milliseconds(evaluation: dict[str, Any], name: str) -> Cell:
-    table = table_of(evaluation, "input", OF_TWIN)
-    row = None if table is None else _row(table.rows, name)
-    return None if row is None else row[8]
+def _of(runs: Runs, name: str) -> list[System]:
+    return [one for systems in runs for one in systems if one.name == name]
 
 
-def _row(rows: Any, name: str) -> Any:
-    """By the explainer's name, to which may be added what it equals."""
-    return next((row for row in rows if row[0] == name or row[0].startswith(f"{name} (")), None)
+def _rights(systems: Sequence[System]) -> Floats:
+    """[rows]: how often each row is right, over some seeds."""
+    marks = [[mark == "1" for mark in one.right] for one in systems]
+    found: Floats = np.mean(np.array(marks, dtype=np.float64), axis=0)
+    return found
+
+
+def _estimate(systems: Sequence[System]) -> Estimate:
+    return mean_estimate(_rights(systems))
+
+
+def _accuracy(runs: Runs, name: str) -> tuple[Cell, ...]:
+    """With its interval, and p against ours on the seeds that both have."""
+    found = hundred(_estimate(_of(runs, name)))
+    both = [systems for systems in runs if name in [one.name for one in systems]]
+    own, other = _rights(_of(both, name)), _rights([systems[0] for systems in both])
+    same = name == runs[0][0].name
+    return (found.value, found.low, found.high, None if same else paired_p_value(own, other))
+
+
+def _mean(values: Sequence[Cell]) -> float | None:
+    known = [float(value) for value in values if isinstance(value, (int, float))]
+    return sum(known) / len(known) if known else None
 
 
 def system_lines(table: FindingTable) -> list[str]:

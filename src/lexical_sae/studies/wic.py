@@ -24,6 +24,7 @@ from lexical_sae.report.study_page import write_study
 from lexical_sae.studies.cell_data import Rows, load_cell_data
 from lexical_sae.studies.run_folder import trained_run
 from lexical_sae.studies.wic_config import WicConfig, wic_settings
+from lexical_sae.studies.wic_figures import pairs_figures, task_figure
 from lexical_sae.text.registry import load_dataset
 from lexical_sae.training.config import resolve_config
 from lexical_sae.training.environment import environment, plain_values, write_json
@@ -44,7 +45,10 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
             for split in ("validation", "test")
         }
         parts["Same sense or not", "Do the routes of a word tell its meanings apart?"] = (
-            Finding(tables=tuple(_table(split, found) for split, found in measured.items())),
+            Finding(
+                tables=tuple(_table(split, found) for split, found in measured.items()),
+                dots=pairs_figures(measured),
+            ),
             time.perf_counter() - clock,
         )
         lines.append(_line(measured["test"]))
@@ -60,7 +64,7 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
         ]
         lines.append(_cost(runs))
         parts["With senses and without", "What do senses do to the task?"] = (
-            Finding(tables=(_runs_table(runs),)),
+            Finding(tables=(_runs_table(runs),), dots=(task_figure(runs),)),
             time.perf_counter() - clock,
         )
     for line in lines:
