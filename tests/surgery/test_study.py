@@ -94,9 +94,19 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert "| AUC before | from | to | AUC after | from | to |" in re.sub(" +", " ", tables)
     leak = after["leaks"][0]["auc"]
     shown_leaks = [f"{leak[key]:.3f}".rstrip("0") for key in ("value", "low", "high")]
-    (line,) = [k for k in tables.splitlines() if "open words" in k and "| linear | surgery |" in k]
+    (line,) = [
+        k for k in tables.splitlines() if "open words" in k and "| surgery |" in k and "linear" in k
+    ]
     assert all(value.rstrip(".") in line for value in shown_leaks)
     assert found["evaluation"] is None
+    assert "| mean FPR gap gone, % |" in tables
+    assert "surgery with 1 words" not in shown
+    widths = [line.count("|") - 1 for line in tables.splitlines() if line.startswith("|")]
+    assert max(widths) <= 9  # more is wider than a page
+    on_front = [line for line in tables.splitlines() if line.endswith("| yes |")]
+    told = "so there is no curve" in page
+    assert told == (len({line.split("|")[6] for line in on_front}) < 2)
+    assert told != ("<svg" in page)
     shown, _ = run("run", file, "--output", tmp_path / "out")  # what is trained is kept
     assert "is trained already" in shown
     changed = ("--set", "train.epochs=2")
