@@ -19,7 +19,7 @@ from lexical_sae.surgery.leak import PROBES, SOURCES
 from lexical_sae.training.config import resolve_config
 from tests.command_line import run
 from tests.text.conftest import write_columns
-from tests.training.small import save_backbone, small_dataset
+from tests.training.small import BAD, GOOD, save_backbone, small_dataset
 
 PLANTED = Planted(word="garden", label="positive", share=1.0, elsewhere=0.0)
 
@@ -34,7 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found = small_dataset(rows, seed)
         names = [found.label_names[label] for label in found.labels]
         where = ["cast" if "cast" in text else "other" for text in found.texts]
-        write_columns(data / f"{split}.csv", {"text": found.texts, "label": names, "group": where})
+        tokens = [text.split() for text in found.texts]
+        marks = [[int(token in (*GOOD, *BAD)) for token in row] for row in tokens]
+        columns = {"text": found.texts, "label": names, "group": where}
+        columns |= {"tokens": tokens, "rationale": marks}
+        write_columns(data / f"{split}.parquet", columns)
     return folder
 
 
@@ -94,9 +98,19 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert "| AUC before | from | to | AUC after | from | to |" in re.sub(" +", " ", tables)
     leak = after["leaks"][0]["auc"]
     shown_leaks = [f"{leak[key]:.3f}".rstrip("0") for key in ("value", "low", "high")]
-    (line,) = [k for k in tables.splitlines() if "open words" in k and "| linear | surgery |" in k]
+    (line,) = [
+        k for k in tables.splitlines() if "open words" in k and "| surgery |" in k and "linear" in k
+    ]
     assert all(value.rstrip(".") in line for value in shown_leaks)
     assert found["evaluation"] is None
+    assert "| mean FPR gap gone, % |" in tables
+    assert "surgery with 1 words" not in shown
+    widths = [line.count("|") - 1 for line in tables.splitlines() if line.startswith("|")]
+    assert max(widths) <= 9  # more is wider than a page
+    on_front = [line for line in tables.splitlines() if line.endswith("| yes |")]
+    told = "so there is no curve" in page
+    assert told == (len({line.split("|")[6] for line in on_front}) < 2)
+    assert told != ("<svg" in page)
     shown, _ = run("run", file, "--output", tmp_path / "out")  # what is trained is kept
     assert "is trained already" in shown
     changed = ("--set", "train.epochs=2")
@@ -119,7 +133,9 @@ def test_groups_of_a_column(folder: Path, tmp_path: Path) -> None:
     steps = found["evaluation"]
     assert set(steps) == {"calibration", "plausibility"}
     assert steps["calibration"]["metrics"]["ece"]["value"] >= 0
-    assert "has no human rationales" in steps["plausibility"]["notes"][0]
+    assert steps["plausibility"]["metrics"]["plausibility_auprc"]["value"] > 0
+    (rationales,) = steps["plausibility"]["tables"]
+    assert rationales["rows"][0][1] > 100  # texts that people marked
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Do probabilities mean what they say?" in page
     assert "Do people mark the same words?" in page

@@ -24,6 +24,7 @@ from lexical_sae.surgery.comparison import (
     comparison_table,
     duel,
     leaks_table,
+    rates_table,
 )
 from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, flagged_rows
@@ -62,7 +63,8 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
     start = treated[0].validation_accuracy
     erased = [one for one in treated if one.name.startswith("LEACE")]
     duels = [duel(one, path, start, rows, gaps) for one in erased]
-    tables = (comparison_table(compared), leaks_table(compared), groups_table(compared[:2]))
+    shown = (comparison_table, rates_table, leaks_table)
+    tables = (*(table(compared) for table in shown), groups_table(compared[:2]))
     undefined = dict.fromkeys(leak.auc.why for one in compared for leak in one.leaks)
     notes = tuple(f"a leak is not measured: {why}" for why in undefined if why)
     treatments = (Finding(tables=tables, notes=notes), time.perf_counter() - clock)

@@ -62,20 +62,23 @@ def front(study: SurgerySubject, path: Sequence[Step], gaps: Gaps) -> Finding:
         for count, (word, gap, accuracy) in enumerate(found)
     ]
     lines: dict[str, tuple[tuple[float, float], ...]] = {}
-    for name, bound in (("mean FPR gap", "value"), ("from", "low"), ("to", "high")):
+    for name, bound in (("mean FPR gap", "value"), ("95 % from", "low"), ("95 % to", "high")):
         points = [(found[k][2].value, getattr(found[k][1], bound)) for k in best]
         lines[name] = tuple(sorted((100 * x, 100 * y) for x, y in points if x and y is not None))
+    curve = Curve("Gap against accuracy", "task accuracy, %", "mean FPR gap, points", lines)
+    alone = len({found[k][2].value for k in best}) < 2  # a point is no curve
     columns = (
         *("words", "last word", "mean FPR gap, points", "from", "to"),
         *("task accuracy, %", "from ", "to ", "on the front"),
     )
     return Finding(
         tables=(FindingTable("One word after the other", columns, tuple(rows)),),
-        curves=(Curve("Gap against accuracy", "task accuracy, %", "mean FPR gap, points", lines),),
+        curves=() if alone else (curve,),
         notes=(
             "words were chosen on other rows than these",
             "95 % intervals; rows that differ only in the group they name are resampled together",
             "on the front: no other number of words is better in one and as good in the other",
+            *(("one number of words beats all others, so there is no curve",) if alone else ()),
         ),
     )
 

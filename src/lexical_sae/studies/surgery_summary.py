@@ -40,9 +40,10 @@ def summary(compared: Sequence[Compared], duels: Sequence[Duel], words: Sequence
 
 def _against(duel: Duel) -> str:
     ours, theirs = (100 * gap for gap in duel.gap)
+    words = "1 word" if duel.words == 1 else f"{duel.words} words"
     line = (
         f"Against {duel.other}, at its accuracy on validation rows "
-        f"({100 * duel.accuracy[1]:.2f} %; surgery with {duel.words} words: "
+        f"({100 * duel.accuracy[1]:.2f} %; surgery with {words}: "
         f"{100 * duel.accuracy[0]:.2f} %): gap {ours:.2f} against {theirs:.2f} points"
     )
     if duel.difference.value is None:

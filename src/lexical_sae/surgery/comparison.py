@@ -17,7 +17,7 @@ from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.fairness import DRAWS, BiasReport, estimate, evaluate_bias, mean_fpr_gaps
 from lexical_sae.surgery.front import Rows, Step
 from lexical_sae.surgery.gap import flagged_rows, positive_scores
-from lexical_sae.surgery.leak import PROBES, SOURCES, Leak
+from lexical_sae.surgery.leak import Leak
 from lexical_sae.surgery.rates import Bools, Floats, Frames, Weights, bootstrap_weights, divided
 
 
@@ -140,53 +140,61 @@ def duel(other: Treated, path: Sequence[Step], start: float, rows: Rows, gaps: G
 
 
 def comparison_table(found: Sequence[Compared]) -> FindingTable:
+    """What each treatment brings and costs."""
+    rows = tuple(
+        (
+            *(one.name, one.words, *_percents(one.accuracy)),
+            *_percents(one.bias.mean_fpr_gap),
+            _percent(one.changed_outside),
+        )
+        for one in found
+    )
     columns = (
-        *("treatment", "words cut", "accuracy, %", "from", "to", "FPR, %", "FNR, %"),
-        *("mean FPR gap, points", "from ", "to ", "mean FNR gap, points"),
-        *("worst group", "its FPR gap, points", "other decisions changed, %"),
+        *("treatment", "words cut", "accuracy, %", "from", "to"),
+        *("mean FPR gap, points", "from ", "to ", "other decisions changed, %"),
     )
-    return FindingTable("Treatments compared", columns, tuple(_row(one) for one in found))
+    return FindingTable("Treatments compared", columns, rows)
 
 
-def _row(one: Compared) -> tuple[Cell, ...]:
-    bias = one.bias
-    worst = next((group for group in bias.groups if group.name == bias.worst_group), None)
-    accuracy = one.accuracy
-    return (
-        *(one.name, one.words),
-        *(_percent(v) for v in (accuracy.value, accuracy.low, accuracy.high)),
-        *(_percent(bias.fpr.value), _percent(bias.fnr.value)),
-        *(_percent(v) for v in (bias.mean_fpr_gap.value, bias.mean_fpr_gap.low)),
-        *(_percent(v) for v in (bias.mean_fpr_gap.high, bias.mean_fnr_gap.value)),
-        bias.worst_group,
-        None if worst is None else _percent(worst.fpr_gap.value),
-        _percent(one.changed_outside),
+def rates_table(found: Sequence[Compared]) -> FindingTable:
+    """Beside the comparison, since one table of both is wider than a page."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in found:
+        bias = one.bias
+        worst = next((group for group in bias.groups if group.name == bias.worst_group), None)
+        rows.append(
+            (
+                *(one.name, _percent(bias.fpr.value), _percent(bias.fnr.value)),
+                *_percents(one.gap_fall),
+                *(_percent(bias.mean_fnr_gap.value), bias.worst_group),
+                None if worst is None else _percent(worst.fpr_gap.value),
+            )
+        )
+    columns = (
+        *("treatment", "FPR, %", "FNR, %", "mean FPR gap gone, %", "from", "to"),
+        *("mean FNR gap, points", "worst group", "its FPR gap, points"),
     )
+    return FindingTable("Rates", columns, tuple(rows))
 
 
 def leaks_table(found: Sequence[Compared]) -> FindingTable:
-    """How well each probe still tells the concept before and after each treatment."""
-    known = {(leak.source, leak.probe): leak.auc for leak in found[0].leaks}
+    """How well each probe tells the concept, before and after each treatment."""
     rows: list[tuple[Cell, ...]] = []
-    for source in SOURCES:
-        for probe in PROBES:
-            before = known.get((source, probe))
-            for one in found[1:]:
-                after = next(
-                    (k.auc for k in one.leaks if (k.source, k.probe) == (source, probe)), None
-                )
-                if before is None or after is None:
-                    continue
-                rows.append((source, probe, one.name, *_bounds(before), *_bounds(after)))
-    columns = (
-        *("told from", "probe", "treatment", "AUC before", "from", "to"),
-        *("AUC after", "from ", "to "),
-    )
+    for place, old in enumerate(found[0].leaks):
+        for one in found[1:]:
+            new = one.leaks[place]
+            what = f"{new.source}, {new.probe}"
+            rows.append((what, one.name, *_bounds(old.auc), *_bounds(new.auc)))
+    columns = ("probe of", "treatment", "AUC before", "from", "to", "AUC after", "from ", "to ")
     return FindingTable("Leaks", columns, tuple(rows))
 
 
 def _bounds(auc: Estimate) -> list[float | None]:
     return [None if v is None else round(v, 3) for v in (auc.value, auc.low, auc.high)]
+
+
+def _percents(found: Estimate) -> list[float | None]:
+    return [_percent(v) for v in (found.value, found.low, found.high)]
 
 
 def _percent(value: float | None) -> float | None:
