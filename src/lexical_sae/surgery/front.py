@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lexical_sae.model.state import CircuitState
 from lexical_sae.surgery.effect import after_removal
-from lexical_sae.surgery.fairness import mean_fpr_gap
+from lexical_sae.surgery.fairness import FEWEST_ROWS, mean_fpr_gap
 from lexical_sae.surgery.gap import flagged_rows
 from lexical_sae.surgery.rates import Bools
 
@@ -55,6 +55,36 @@ class Decisions:
         self.gone.append(v)
 
 
+class SmoothGap:
+    """The mean |FPR gap| with σ(margin / spread) in place of flagged or not; the spread is that of
+    the harmless rows' margins at the start. nan if no group is large enough."""
+
+    def __init__(
+        self, logits: Tensor, positive: Sequence[int], gold: Bools, groups: Mapping[str, Bools]
+    ) -> None:
+        self.positive = list(positive)
+        self.others = [c for c in range(logits.shape[1]) if c not in self.positive]
+        harmless = [rows & ~gold for rows in groups.values()]
+        large = [rows for rows in harmless if rows.sum() >= FEWEST_ROWS]
+        overall = torch.from_numpy(~gold).double()
+        self.overall = overall / overall.sum().clamp(min=1)  # [N] weights of a mean
+        means = [torch.from_numpy(rows / rows.sum()) for rows in large]
+        self.groups = torch.stack(means) if means else overall.new_zeros(0, len(overall))  # [G, N]
+        margins = self._margins(logits)[~torch.from_numpy(gold)]
+        self.spread = max(float(margins.std()) if len(margins) > 1 else 0.0, 1e-6)
+
+    def _margins(self, logits: Tensor) -> Tensor:
+        """[N]: log-odds of the positive classes."""
+        wide = logits.detach().double()
+        return wide[:, self.positive].logsumexp(-1) - wide[:, self.others].logsumexp(-1)
+
+    def __call__(self, logits: Tensor) -> float:
+        if not len(self.groups):
+            return math.nan
+        flagged = torch.sigmoid(self._margins(logits) / self.spread)  # [N]
+        return float((self.groups @ flagged - self.overall @ flagged).abs().mean())
+
+
 @dataclass(frozen=True)
 class Step:
     """One more word gone, and where that leads on the rows that words are chosen on."""
@@ -83,12 +113,19 @@ def greedy_cut(
     steps: int = STEPS,
     advance: Callable[[int], None] = lambda steps: None,
 ) -> list[Step]:
-    """The path: in each step the candidate whose removal leaves the smallest mean |FPR gap|, as
-    long as the task's accuracy falls by no more than `largest_loss` in all and the gap falls."""
+    """The path: in each step the candidate whose removal leaves the smallest mean gap, as long as
+    the task's accuracy falls by no more than `largest_loss` in all and the gap falls; up to the
+    words that leave the smallest mean |FPR gap|.
+
+    Steps are weighed by a gap that is smooth in the margins: where every row of a group is flagged
+    by far, no single word changes a decision, and a search by decisions would pass over all of
+    those that it takes to change one.
+    """
     gold = np.isin(biased.labels.numpy(), list(positive))
     moving, steady = Decisions(biased.state), Decisions(task.state)
     start = float((steady.logits.argmax(-1) == task.labels).double().mean())
-    gap, left = _gap(moving.logits, positive, gold, groups), list(candidates)
+    smooth = SmoothGap(moving.logits, positive, gold, groups)
+    gap, left = smooth(moving.logits), list(candidates)
     path: list[Step] = []
     if math.isnan(gap):  # no group is large enough to have one
         return path
@@ -97,17 +134,17 @@ def greedy_cut(
         for place, v in enumerate(left[:CANDIDATES]):
             accuracy = float((steady.try_cut(v).argmax(-1) == task.labels).double().mean())
             if accuracy >= start - largest_loss - 1e-12:
-                found = _gap(moving.try_cut(v), positive, gold, groups)
-                tried.append((found, place, v, accuracy))
+                tried.append((smooth(moving.try_cut(v)), place, v, accuracy))
         if not tried or min(tried)[0] >= gap:
             break
         gap, _, v, accuracy = min(tried)
         moving.cut(v)
         steady.cut(v)
         left.remove(v)
-        path.append(Step(v, gap, accuracy))
+        path.append(Step(v, _gap(moving.logits, positive, gold, groups), accuracy))
         advance(1)
-    return path
+    gaps = [_gap(biased.state.logits, positive, gold, groups), *(step.gap for step in path)]
+    return path[: int(np.argmin(gaps))]
 
 
 def candidate_words(parts: Sequence[Tensor], limit: int = CANDIDATES * 3) -> list[int]:
