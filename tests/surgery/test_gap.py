@@ -7,6 +7,9 @@ import pytest
 import torch
 
 from lexical_sae.evaluation.reading import read_texts
+from lexical_sae.model.heads import LinearHead
+from lexical_sae.model.open_words import one_source_each
+from lexical_sae.model.state import CircuitState
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.erasure import (
     dense_slice,
@@ -91,6 +94,26 @@ def test_the_greedy_cut_lowers_the_gap_and_keeps_the_accuracy() -> None:
     assert path[0].accuracy == 1
     assert greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], []) == []
     assert candidate_words([]) == []
+
+
+def test_a_group_that_two_words_flag_by_far_is_freed_of_both() -> None:
+    """No single word changes a decision, so a search by decisions would stop before it began."""
+    row = torch.arange(40).repeat_interleave(2)
+    word, value = torch.tensor([0, 1] * 40), torch.ones(80)
+    open_words = one_source_each(
+        row, word, value, value, torch.zeros_like(row), shape=(80,), dictionary_size=3
+    )
+    head = LinearHead(3, 2)
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor([[0.0, 3.0], [0.0, 3.0], [0.0, 0.0]]))
+        head.bias.copy_(torch.tensor([1.0, 0.0]))
+    state = CircuitState(head(open_words), open_words, head)
+    gold, rows = torch.zeros(80, dtype=torch.long), np.arange(80) < 40
+    assert np.array_equal(flagged_rows(state.logits, [1]), rows)
+    assert np.array_equal(flagged_rows(after_removal(state, [0]).logits, [1]), rows)
+    path = greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], [0, 1, 2])
+    assert [step.coordinate for step in path] == [0, 1]
+    assert [step.gap for step in path] == [0.5, 0.0]
 
 
 def test_leace_hides_a_concept_from_linear_probes_on_the_slice() -> None:
