@@ -96,7 +96,7 @@ def _compared(outcomes: Sequence[Outcome], folder: Path) -> tuple[Finding, list[
         f"{one.cell.title}: {note}"
         for one in ours
         for step in dict.fromkeys(places.values())
-        for note in found[one]["steps"][step]["notes"]
+        for note in found[one]["steps"].get(step, {}).get("notes", ())
     ]
     return Finding(tables=tuple(tables), dots=tuple(dots), notes=tuple(notes)), lines
 
