@@ -113,19 +113,19 @@ def greedy_cut(
     steps: int = STEPS,
     advance: Callable[[int], None] = lambda steps: None,
 ) -> list[Step]:
-    """The path: in each step the candidate whose removal leaves the smallest mean gap, as long as
-    the task's accuracy falls by no more than `largest_loss` in all and the gap falls; up to the
-    words that leave the smallest mean |FPR gap|.
+    """The path: in each step the candidate whose removal leaves the smallest mean |FPR gap|, as
+    long as the task's accuracy falls by no more than `largest_loss` in all and the gap falls.
 
-    Steps are weighed by a gap that is smooth in the margins: where every row of a group is flagged
-    by far, no single word changes a decision, and a search by decisions would pass over all of
-    those that it takes to change one.
+    Where all rows of a group are flagged by far no single word changes a decision. So if no
+    candidate narrows the gap, the one goes that narrows a gap which is smooth in the margins,
+    without widening the other; words at the end that brought nothing are left out again.
     """
     gold = np.isin(biased.labels.numpy(), list(positive))
     moving, steady = Decisions(biased.state), Decisions(task.state)
     start = float((steady.logits.argmax(-1) == task.labels).double().mean())
     smooth = SmoothGap(moving.logits, positive, gold, groups)
-    gap, left = smooth(moving.logits), list(candidates)
+    first = _gap(moving.logits, positive, gold, groups)
+    gap, slope, left = first, smooth(moving.logits), list(candidates)
     path: list[Step] = []
     if math.isnan(gap):  # no group is large enough to have one
         return path
@@ -134,17 +134,22 @@ def greedy_cut(
         for place, v in enumerate(left[:CANDIDATES]):
             accuracy = float((steady.try_cut(v).argmax(-1) == task.labels).double().mean())
             if accuracy >= start - largest_loss - 1e-12:
-                tried.append((smooth(moving.try_cut(v)), place, v, accuracy))
-        if not tried or min(tried)[0] >= gap:
-            break
-        gap, _, v, accuracy = min(tried)
+                logits = moving.try_cut(v)
+                found = _gap(logits, positive, gold, groups)
+                tried.append((found, place, v, accuracy, smooth(logits)))
+        best = min(tried, default=None)
+        if best is None or best[0] >= gap:
+            level = [one for one in tried if one[0] <= gap and one[4] < slope]
+            best = min(level, key=lambda one: one[4], default=None)
+            if best is None:
+                break
+        gap, _, v, accuracy, slope = best
         moving.cut(v)
         steady.cut(v)
         left.remove(v)
-        path.append(Step(v, _gap(moving.logits, positive, gold, groups), accuracy))
+        path.append(Step(v, gap, accuracy))
         advance(1)
-    gaps = [_gap(biased.state.logits, positive, gold, groups), *(step.gap for step in path)]
-    return path[: int(np.argmin(gaps))]
+    return path[: int(np.argmin([first, *(step.gap for step in path)]))]
 
 
 def candidate_words(parts: Sequence[Tensor], limit: int = CANDIDATES * 3) -> list[int]:
