@@ -260,6 +260,7 @@ class TestAtHand:
         monkeypatch.setattr("lexical_sae.text.registry.open_hub", asked)
         monkeypatch.setattr("lexical_sae.text.wheels._download", asked)
         monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
+        monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
 
     @pytest.mark.parametrize("name", ["sst2", "conll2003", "movie_snippets", "hub:a/b"])
     def test_nothing_is_here(self, name: str) -> None:
