@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from lexical_sae.studies import grid
+from lexical_sae.training.config import RunConfig
 from tests.text.conftest import write_columns
 from tests.training.small import save_backbone, small_dataset
 
@@ -45,6 +47,18 @@ class StudyFiles:
         file = self.folder / f"{study}{len(list(self.folder.glob('*.yaml')))}.yaml"
         file.write_text(yaml.safe_dump(given, sort_keys=False), encoding="utf-8")
         return file
+
+
+def fail_twins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on a dense twin runs out of memory; everything else is trained."""
+    really = grid.trained_run
+
+    def no_twin(config: RunConfig, *rest: Any) -> Any:
+        if config.dense_twin:
+            raise MemoryError
+        return really(config, *rest)
+
+    monkeypatch.setattr(grid, "trained_run", no_twin)
 
 
 @pytest.fixture(scope="session")

@@ -48,13 +48,19 @@ def test_other_held_out_rows_are_measured_but_not_trained(
     assert after["seconds"] == before["seconds"]
 
 
-def test_an_edited_test_file_is_noticed(files: StudyFiles, tmp_path: Path) -> None:
+def run_then_shorten(files: StudyFiles, tmp_path: Path, split: str) -> tuple[Path, Path]:
+    """The file of a study that has been run, and its folder; then nine rows of a split go."""
     data, out = tmp_path / "data", tmp_path / "out"
     shutil.copytree(files.data, data)
     file = files.write("ablation", datasets=[str(data)], **ONE)
     run("run", file, "--output", out)
-    lines = (data / "test.csv").read_text().splitlines()
-    (data / "test.csv").write_text("\n".join(lines[:-9]) + "\n")
+    lines = (data / f"{split}.csv").read_text().splitlines()
+    (data / f"{split}.csv").write_text("\n".join(lines[:-9]) + "\n")
+    return file, out
+
+
+def test_an_edited_test_file_is_noticed(files: StudyFiles, tmp_path: Path) -> None:
+    file, out = run_then_shorten(files, tmp_path, "test")
     shown, _ = run("run", file, "--output", out)
     assert "its held-out rows are others now: measured anew" in shown
     measured_on(found_in(out), 39)
@@ -62,12 +68,7 @@ def test_an_edited_test_file_is_noticed(files: StudyFiles, tmp_path: Path) -> No
 
 
 def test_new_seeds_are_not_added_to_other_training_texts(files: StudyFiles, tmp_path: Path) -> None:
-    data, out = tmp_path / "data", tmp_path / "out"
-    shutil.copytree(files.data, data)
-    file = files.write("ablation", datasets=[str(data)], **ONE)
-    run("run", file, "--output", out)
-    lines = (data / "train.csv").read_text().splitlines()
-    (data / "train.csv").write_text("\n".join(lines[:-9]) + "\n")
+    file, out = run_then_shorten(files, tmp_path, "train")
     shown, _ = run("run", file, "--output", out, "--seeds", 2, code=1)
     assert shown.count("are not those that this study began with; change --output") >= 2
     assert len(list(out.rglob("metrics.json"))) == 1

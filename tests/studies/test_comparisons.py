@@ -18,7 +18,7 @@ from lexical_sae.studies.autoencoder_baseline import FeatureText
 from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
 from lexical_sae.studies.setfit_baseline import missing_setfit
 from tests.command_line import run
-from tests.studies.conftest import StudyFiles
+from tests.studies.conftest import StudyFiles, fail_twins
 from tests.tiny import tiny_backbone
 from tests.training.small import small_dataset
 
@@ -117,16 +117,7 @@ def test_trouble_in_setfit_is_told_and_fails_nothing(
 def test_a_failed_twin_fails_the_comparison_with_a_sentence(
     files: StudyFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lexical_sae.studies import grid
-
-    really = grid.trained_run
-
-    def no_twin(config, folder, data, console):  # type: ignore[no-untyped-def]
-        if config.dense_twin:
-            raise MemoryError
-        return really(config, folder, data, console)
-
-    monkeypatch.setattr(grid, "trained_run", no_twin)
+    fail_twins(monkeypatch)
     shown, _ = run("run", files.write("sota_comparison"), "--output", tmp_path, code=1)
     assert "The dense twin of this run has not been trained" in shown
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lexical_sae.evaluation import explainers
-from lexical_sae.studies import faithfulness, grid
+from lexical_sae.studies import faithfulness
 from lexical_sae.studies.experiment import OURS, TWIN
 from tests.command_line import run
-from tests.studies.conftest import StudyFiles
+from tests.studies.conftest import StudyFiles, fail_twins
 from tests.tagged import tagged_dataset
 
 STEPS = ["task", "identity", "autoencoder", "calibration", "drift"]
@@ -44,18 +44,11 @@ def test_a_model_and_its_twin(files: StudyFiles, tmp_path: Path) -> None:
 def test_an_evaluation_without_its_twin_is_not_kept(
     files: StudyFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str
 ) -> None:
-    really = grid.trained_run
-
-    def no_twin(config, folder, data, console):  # type: ignore[no-untyped-def]
-        if config.dense_twin:
-            raise MemoryError
-        return really(config, folder, data, console)
-
     monkeypatch.setattr(faithfulness, "STEPS", ("task", "autoencoder"))
     own = {"steps": ["task", "autoencoder"]} if study == "experiment" else {}
     file = files.write(study, peer_texts=1, held_out_rows=20, **own)
     with monkeypatch.context() as broken:
-        broken.setattr(grid, "trained_run", no_twin)
+        fail_twins(broken)
         shown, _ = run("run", file, "--output", tmp_path, code=1)
     assert "to be measured again: the dense twin of this run has not been trained" in shown
     (evaluation,) = tmp_path.rglob("evaluation.json")
