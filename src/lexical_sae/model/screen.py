@@ -25,6 +25,7 @@ class Screen:
     rows: Tensor  # [N, H]
     table: Tensor  # [V, H]
     slack: Tensor  # [V]
+    rounding: Tensor  # [V] the part of it that products in full precision have too
 
     def floor(self, bound: Tensor, b: Tensor) -> Tensor:
         """[V], in the precision of the product: a product below it is of a logit not above `bound`.
@@ -40,7 +41,7 @@ def low_precision_is_fast() -> bool:
     return bool(supported is not None and supported())
 
 
-def full_slack(h: Tensor, E: Tensor, b: Tensor) -> Tensor:
+def _rounding(h: Tensor, E: Tensor, b: Tensor) -> Tensor:
     """[V]: how far two ways of computing h·E[v] + b[v] can differ, for any row of h.
 
     Each product is within H·(eps/2)·|h|·|E[v]| of the true one, and adding b and comparing round a
@@ -53,10 +54,10 @@ def full_slack(h: Tensor, E: Tensor, b: Tensor) -> Tensor:
 
 def make_screen(h: Tensor, E: Tensor, b: Tensor) -> Screen:
     """h [N, H], E [V, H], b [V]."""
-    slack = full_slack(h, E, b)
+    slack = _rounding(h, E, b)
     fast = h.device.type == "cpu" and h.dtype == torch.float32 and low_precision_is_fast()
     if not fast or h.shape[0] < FEWEST_ROWS:
-        return Screen(h, E, slack)
+        return Screen(h, E, slack, slack)
     low, table = h.bfloat16(), torch.empty_like(E, dtype=torch.bfloat16)
     longest, moved = _longest(h), _longest(h - low)
     extra = torch.empty_like(slack)
@@ -67,7 +68,7 @@ def make_screen(h: Tensor, E: Tensor, b: Tensor) -> Screen:
         table[words] = E[words]
         rounded = table[words].float()
         extra[words] = moved * _lengths(rounded) + longest * _lengths(E[words] - rounded)
-    return Screen(low, table, slack + (1 + 1e-5) * extra)
+    return Screen(low, table, slack + (1 + 1e-5) * extra, slack)
 
 
 def _lengths(rows: Tensor) -> Tensor:

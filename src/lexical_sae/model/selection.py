@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lexical_sae.model.open_words import largest_first, row_offsets
 from lexical_sae.model.pair_logits import pair_logits
-from lexical_sae.model.screen import full_slack, make_screen
+from lexical_sae.model.screen import make_screen
 
 # Measured on two cores (docs/performance.md); on an accelerator larger blocks feed it better.
 CPU_BLOCK = (512, 512)
@@ -90,8 +90,9 @@ def select_documents(
     screen = make_screen(h, E, b)
     pooled = pooled_logits(screen.rows, screen.table, where.document, where.batch, block)
     document, word = (pooled >= screen.floor(bound, b)).nonzero(as_tuple=True)
+    slack = screen.rounding
     del pooled, screen
-    pair, packed = _near_maxima(h, E, full_slack(h, E, b), where, document, word)
+    pair, packed = _near_maxima(h, E, slack, where, document, word)
     z = pair_logits(h, E, b, packed, word[pair])
     best = largest_first(pair, z)[row_offsets(pair, len(word))[:-1]]
     above = z[best] > bound[word]
