@@ -59,12 +59,13 @@ def trial(
     number: int, splits: dict[str, TextDataset], chosen: argparse.Namespace
 ) -> dict[str, Any]:
     word, label = WORDS[number], ("positive", "negative")[number % 2]
-    planted, seed = Planted(word=word, label=label), number % chosen.seeds
+    seed = number % chosen.seeds
+    planted = Planted(word=word, label=label, share=chosen.share, elsewhere=chosen.elsewhere)
     train = splits["train"].select(spread(len(splits["train"]), chosen.train_rows))
     config = resolve_config(
         {"dataset": DATASET, "epochs": chosen.epochs, "early_stopping": None, "seed": seed}
     )
-    where = chosen.output / f"{word}-{label}-{len(train)}"
+    where = chosen.output / f"{word}-{label}-{len(train)}-{chosen.share:g}-{chosen.elsewhere:g}"
     beside = chosen.output / f"clean-{len(train)}-seed{seed}"
     console = Console(stderr=True)
     data = Data(plant(train, planted, number), None, splits["test"])
@@ -179,6 +180,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--trials", type=int, default=len(WORDS), choices=range(1, len(WORDS) + 1))
     parser.add_argument("--train-rows", type=int, default=1000)
+    parser.add_argument("--share", type=float, default=0.9, help="of its class's texts, with it")
+    parser.add_argument("--elsewhere", type=float, default=0.05, help="of the other texts")
     parser.add_argument("--epochs", type=float, default=2)
     parser.add_argument("--seeds", type=int, default=len(WORDS), choices=range(1, len(WORDS) + 1))
     parser.add_argument("--output", type=Path, default=Path("runs/planted"))

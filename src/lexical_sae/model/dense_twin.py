@@ -134,9 +134,10 @@ class DenseTwin(PreTrainedModel):
         where: Tensor | None = None,
     ) -> DenseState:
         """Logits of each text, or of each token; `where` is for the lexical model only."""
-        if task == "tagging":
-            return DenseState(self.head(self.dropout(self._states(input_ids, attention_mask))))
-        return DenseState(self.head(self.dropout(self.pooled(input_ids, attention_mask))))
+        states = self._states if task == "tagging" else self.pooled
+        read = self.dropout(states(input_ids, attention_mask))
+        with torch.autocast(read.device.type, enabled=False):  # as the words' head does
+            return DenseState(self.head(read))
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """[B, H]: the mean over all tokens, which the head reads."""
@@ -148,4 +149,5 @@ class DenseTwin(PreTrainedModel):
     def _states(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """h [B, L, H]."""
         kind = self.config.backbone_kind
-        return backbone_states(self.backbone, kind, input_ids, attention_mask)
+        h = backbone_states(self.backbone, kind, input_ids, attention_mask)
+        return h.to(self.head.weight.dtype)

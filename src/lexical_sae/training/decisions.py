@@ -39,20 +39,24 @@ def texts_batch(labels: Tensor, index: Tensor, content_mask: Tensor | None = Non
 
 
 def decide(
-    model: nn.Module, inputs: dict[str, Tensor], guide: DenseGuide | None = None
+    model: nn.Module,
+    inputs: dict[str, Tensor],
+    guide: DenseGuide | None = None,
+    precision: str = "fp32",
 ) -> tuple[Any, Batch]:
     """The model's state (logits [R, C]) and what it is compared with.
 
     `model` may be wrapped: it is called through its forward, so that several processes add up
-    their gradients.
+    their gradients. `precision` is the backbone's; gate and head are in fp32 whatever it says.
     """
     labels, index = inputs["labels"], inputs["index"]
     read = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
-    if labels.dim() == 1:
-        state = model(**read, task="classification")
+    where = labels != IGNORED if labels.dim() == 2 else None  # [B, L]
+    task = "classification" if where is None else "tagging"
+    with torch.autocast(labels.device.type, torch.bfloat16, enabled=precision == "bf16"):
+        state = model(**read, task=task, where=where)
+    if where is None:
         return state, _guided(texts_batch(labels, index), inputs, guide)
-    where = labels != IGNORED  # [B, L]
-    state = model(**read, task="tagging", where=where)
     texts, position = index[:, None].expand_as(labels), torch.arange(labels.shape[1])
     places = texts * MOST_POSITIONS + position.to(index.device)
     batch = Batch(labels[where], texts[where], places[where], words=True)

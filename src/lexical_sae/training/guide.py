@@ -41,7 +41,7 @@ class DenseGuide(nn.Module):
 
     def take(self, inputs: dict[str, Tensor]) -> Tensor:
         """[R, H]: what the guide reads of the batch that has just passed, one row per decision."""
-        h = self.seen.pop()  # [B, L, H]
+        h = self.seen.pop().to(self.weight.dtype)  # [B, L, H]
         if inputs["labels"].dim() == 2:
             return h[inputs["labels"] != IGNORED]
         real = inputs["attention_mask"].unsqueeze(-1).to(h.dtype)
@@ -53,7 +53,7 @@ class DenseGuide(nn.Module):
         read = F.dropout(states, self.dropout, self.training)
         # every process sees its own texts: the mean of the gradients is that of all texts
         dense = F.linear(
-            read.to(self.weight.dtype),
+            read,
             mean_over_processes(self.weight),
             mean_over_processes(self.bias),
         )

@@ -28,7 +28,7 @@ def try_rates(
     def loss(step: int) -> Tensor:
         inputs = collate([texts[i] for i in batches[step % len(batches)]])
         inputs = {name: tensor.to(device) for name, tensor in inputs.items()}
-        state, batch = decide(model, inputs)
+        state, batch = decide(model, inputs, precision=settings.precision)
         return objective.task_loss(state.logits, batch.labels)
 
     groups = parameter_groups(model, settings)
