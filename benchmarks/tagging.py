@@ -69,7 +69,7 @@ def memory_child(assignments: list[str]) -> float:
     )
     objective.step = objective.warmup_steps
     objective.geco.start(0.5)
-    groups = parameter_groups(model, config.settings, objective.parameters())
+    groups = parameter_groups(model, config.settings, objective.parameters(), guide)
     optimizer = build_optimizer(groups, config.settings)
     ids = torch.tensor(model.encode(texts).input_ids.flatten().tolist())
     words = ids[~torch.isin(ids, torch.tensor(model.config.special_token_ids))]

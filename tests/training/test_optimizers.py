@@ -84,6 +84,19 @@ def test_what_the_objective_learns_is_counted_once_wherever_it_lives() -> None:
     assert home == ["objective"]
 
 
+def test_a_guide_learns_as_the_twins_head_does() -> None:
+    model, guide, margin = tiny_model("bert"), nn.Linear(4, 2), nn.Parameter(torch.ones(()))
+    settings = SETTINGS.model_copy(update={"head_rate_factor": 5.0})
+    groups = parameter_groups(model, settings, [margin, *guide.parameters()], guide)
+    home = {id(p): group for group in groups for p in group["params"]}
+    twin = {id(p): g for g in parameter_groups(Twin(), settings) for p in g["params"]}
+    rates = {group["lr"] for group in twin.values() if group["name"] == "head"}
+    assert {home[id(p)]["lr"] for p in guide.parameters()} == rates
+    assert home[id(guide.weight)]["weight_decay"] > home[id(guide.bias)]["weight_decay"] == 0
+    assert home[id(margin)]["name"] == "objective"
+    assert home[id(margin)]["lr"] == pytest.approx(1e-2)
+
+
 def test_an_unknown_part_is_named() -> None:
     assert part_of("_fsdp_wrapped_module.backbone._orig_mod.weight") == "backbone"
     assert part_of("transform.dense.weight") == "dictionary"

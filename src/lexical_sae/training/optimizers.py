@@ -14,7 +14,7 @@ from transformers import get_scheduler
 
 from lexical_sae.training.settings import Settings
 
-PARTS = ("backbone", "dictionary", "head", "gate", "objective")
+PARTS = ("backbone", "dictionary", "head", "gate", "guide", "objective")
 # what FSDP and torch.compile put into a parameter's name
 _WRAPPERS = ("_fsdp_wrapped_module", "_orig_mod")
 _SCHEDULES = {"linear": "linear", "cosine": "cosine", "constant": "constant_with_warmup"}
@@ -41,24 +41,32 @@ def part_of(name: str) -> str:
 
 
 def parameter_groups(
-    model: nn.Module, settings: Settings, extra: Iterable[nn.Parameter] = ()
+    model: nn.Module,
+    settings: Settings,
+    extra: Iterable[nn.Parameter] = (),
+    guide: nn.Module | None = None,
 ) -> list[dict[str, Any]]:
     """Groups for an optimiser, up to two per part, both with the part as "name".
 
     Matrices are decayed; biases, norms, thresholds and `extra` (what the objective itself learns:
-    margins, weights of terms) are not, since shrinking those has no meaning as a prior. "factor"
-    is the group's learning rate relative to the run's, for those who set the rate later.
+    margins, weights of terms) are not, since shrinking those has no meaning as a prior. A `guide`
+    learns as the dense twin's head does. "factor" is the group's learning rate relative to the
+    run's, for those who set the rate later.
     """
-    learned_by_objective = {id(p): p for p in extra}
+    guided = {id(p): p for p in guide.parameters()} if guide is not None else {}
+    learned_by_objective = {id(p): p for p in extra if id(p) not in guided}
     members: dict[tuple[str, bool], list[nn.Parameter]] = {
         (part, decayed): [] for part in PARTS for decayed in (True, False)
     }
     for name, p in model.named_parameters():
         if p.requires_grad and id(p) not in learned_by_objective:
             members[part_of(name), p.dim() >= 2].append(p)
+    for p in guided.values():
+        members["guide", p.dim() >= 2].append(p)
     members["objective", False] = [p for p in learned_by_objective.values() if p.requires_grad]
     factors = {
         "head": settings.head_rate_factor,
+        "guide": settings.head_rate_factor,
         "dictionary": settings.dictionary_rate_factor,
         "gate": settings.gate_rate_factor,
         # margins and weights of terms: at a backbone's rate they would stay where they start

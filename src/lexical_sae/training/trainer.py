@@ -158,6 +158,7 @@ class LexicalTrainer(Trainer):
                 model if model is not None else self.model,
                 self.settings,
                 self.objective.parameters(),
+                self.objective.guide,
             )
             self.optimizer = build_optimizer(
                 groups,
