@@ -29,8 +29,6 @@ DEFAULT = Settings(
     dictionary_rate_factor=0,
     head_rate_factor=5,
     gate_rate_factor=5,
-    # clipped as one, a steep step of the words' head takes the backbone's step away
-    clip_by_part=True,
     # words that the texts use: half the cost of a step's product, at no cost in the loss
     model=ModelOptions(dictionary="texts", positions="content"),
 )
@@ -79,7 +77,6 @@ _PUBLISHED = Settings(
     weight_decay=0.01,
     gradient_centralisation=True,
     max_gradient_norm=1.0,
-    clip_by_part=False,
     model=_PUBLISHED_MODEL,
 )
 

@@ -149,7 +149,6 @@ class Settings(Part):
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.01
     gradient_centralisation: bool = False
     max_gradient_norm: Annotated[float, Field(gt=0, le=1e6)] = 1.0
-    clip_by_part: bool = False
     weight_average: Share | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     word_dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0

@@ -22,7 +22,6 @@ from lexical_sae.training.averaging import WeightAverage
 from lexical_sae.training.batching import IGNORED, Collate, EncodedTexts, LengthBuckets
 from lexical_sae.training.best import BestWeights
 from lexical_sae.training.centralisation import centralise_gradients
-from lexical_sae.training.clipping import clip_by_part
 from lexical_sae.training.decisions import decide
 from lexical_sae.training.guide import watching
 from lexical_sae.training.measure import measure
@@ -132,12 +131,6 @@ class LexicalTrainer(Trainer):
             self.average.update(self.model)
         if self.objective.in_circuit_phase and not was_circuit_phase and self.accuracy_bound:
             self.evaluate()  # gives the bound its first point
-
-    def _clip_grad_norm(self, model: nn.Module) -> Any:
-        if not self.settings.clip_by_part or self.is_fsdp_enabled or self.is_deepspeed_enabled:
-            return super()._clip_grad_norm(model)
-        self.accelerator.unscale_gradients()
-        return clip_by_part(self.model.named_parameters(), self.args.max_grad_norm)
 
     def centralise(self) -> None:
         if self.settings.gradient_centralisation:
