@@ -49,10 +49,17 @@ def test_trials_are_measured_against_a_clean_model(
         name: small_dataset(rows, seed)
         for name, rows, seed in (("train", 64, 0), ("validation", 80, 1), ("test", 80, 2))
     }
-    chosen = argparse.Namespace(train_rows=64, epochs=1, seeds=1, output=tmp_path / "runs")
+    chosen = argparse.Namespace(
+        **{"train_rows": 64, "epochs": 1, "seeds": 1, "output": tmp_path / "runs"},
+        **{"share": 0.9, "elsewhere": 0.05},
+    )
     found = [planted.trial(number, splits, chosen) for number in range(2)]
     folders = sorted(one.name for one in (tmp_path / "runs").iterdir())
-    assert folders == ["clean-64-seed0", "garden-positive-64", "window-negative-64"]
+    assert folders == [
+        "clean-64-seed0",
+        "garden-positive-64-0.9-0.05",
+        "window-negative-64-0.9-0.05",
+    ]
     result = json.loads(json.dumps(planted.summary(found)))
     assert {"trials", "found", "recovered_least", "recovered_mean"} < set(result)
     for texts in ("plain", "spurious"):
