@@ -42,7 +42,7 @@ from lexical_sae.surgery.groups import groups_of_terms
 from lexical_sae.surgery.selection import find_words
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import load_splits
-from lexical_sae.training.config import resolve_config
+from lexical_sae.training.config import parse_assignments, resolve_config
 from lexical_sae.training.run import Data
 
 DATASET = "movie_snippets"
@@ -62,9 +62,8 @@ def trial(
     seed = number % chosen.seeds
     planted = Planted(word=word, label=label, share=chosen.share, elsewhere=chosen.elsewhere)
     train = splits["train"].select(spread(len(splits["train"]), chosen.train_rows))
-    config = resolve_config(
-        {"dataset": DATASET, "epochs": chosen.epochs, "early_stopping": None, "seed": seed}
-    )
+    budget = {"epochs": chosen.epochs, "early_stopping": None, "seed": seed}
+    config = resolve_config({"dataset": DATASET, **budget}, parse_assignments(chosen.set))
     where = chosen.output / f"{word}-{label}-{len(train)}-{chosen.share:g}-{chosen.elsewhere:g}"
     beside = chosen.output / f"clean-{len(train)}-seed{seed}"
     console = Console(stderr=True)
@@ -184,6 +183,7 @@ def main() -> None:
     parser.add_argument("--elsewhere", type=float, default=0.05, help="of the other texts")
     parser.add_argument("--epochs", type=float, default=2)
     parser.add_argument("--seeds", type=int, default=len(WORDS), choices=range(1, len(WORDS) + 1))
+    parser.add_argument("--set", nargs="*", default=[], help="settings, KEY=VALUE, of all runs")
     parser.add_argument("--output", type=Path, default=Path("runs/planted"))
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     chosen = parser.parse_args()

@@ -4,6 +4,7 @@
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --train-rows 2000
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --arms cis lexical-sae cajt
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --development --arms "jump gate"
+    python -m benchmarks.twin --datasets sst2 --seeds 8 --set precision=bf16
 
 --development is for choices: it trains on 4,000 rows of the training split and measures on others
 of it, so that the test split chooses nothing. Every run has a folder of its own under --output
@@ -29,8 +30,9 @@ from rich.table import Table
 from benchmarks.runs import finished_run
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import load_splits
+from lexical_sae.training.assignments import laid_over
 from lexical_sae.training.batch_size import LARGEST
-from lexical_sae.training.config import RunConfig, resolve_config
+from lexical_sae.training.config import RunConfig, parse_assignments, resolve_config
 from lexical_sae.training.run import Data
 
 DEVELOPMENT_ROWS = 4000
@@ -111,22 +113,30 @@ def _fair_rows(train: TextDataset, rows: int) -> TextDataset:
     return train.select(range(0, len(train), stride)).head(rows)
 
 
-def config_of(setup: Setup, arm: str, seed: int) -> RunConfig:
+def config_of(setup: Setup, arm: str, seed: int, assignments: Sequence[str] = ()) -> RunConfig:
     # one batch size for all: left open, it would follow the memory that happens to be free
     budget = {"epochs": setup.epochs, "batch_size": LARGEST, "early_stopping": None, "seed": seed}
     # a published recipe has a target of its own, which sets its start and where its terms fade
     wanted = {} if "recipe" in ARMS[arm] else {"target_words": setup.target_words}
-    return resolve_config({"dataset": setup.name, **budget, **wanted}, ARMS[arm])
+    given = laid_over({"dataset": setup.name, **budget, **wanted}, ARMS[arm])
+    return resolve_config(given, parse_assignments(list(assignments)))
 
 
 def measured(
-    setup: Setup, arm: str, seed: int, data: Data, folder: Path, console: Console
+    setup: Setup,
+    arm: str,
+    seed: int,
+    data: Data,
+    folder: Path,
+    console: Console,
+    assignments: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The metrics of one run, trained now or before."""
     rows = len(data.train)
     where = folder / setup.name / f"{arm.replace(' ', '-')}-{rows}-seed{seed}"
     title = f"{setup.name}, {arm}, seed {seed}, {rows:,} rows"
-    return finished_run(config_of(setup, arm, seed), where, data, console, title)
+    config = config_of(setup, arm, seed, assignments)
+    return finished_run(config, where, data, console, title)
 
 
 def compare(runs: Sequence[dict[str, Any]], twins: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -195,6 +205,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="runs per arm; default by dataset")
     parser.add_argument("--train-rows", type=int, help="use a part of the training rows")
     parser.add_argument("--development", action="store_true", help="measure on training rows")
+    parser.add_argument("--set", nargs="*", default=[], help="settings, KEY=VALUE, for all arms")
     parser.add_argument("--output", type=Path, default=Path("runs/twin"))
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     chosen = parser.parse_args()
@@ -208,7 +219,8 @@ def main() -> None:
         runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in (TWIN, *chosen.arms)}
         for seed in seeds:  # twin and arms in turn, so that a busy hour hits both alike
             for arm, found in runs.items():
-                found.append(measured(setup, arm, seed, data, output, console))
+                run = measured(setup, arm, seed, data, output, console, chosen.set)
+                found.append(run)
         for arm in chosen.arms:
             key = name if arm == OURS else f"{name}, {arm}"
             results[key] = compare(runs[arm], runs[TWIN])

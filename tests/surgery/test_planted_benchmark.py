@@ -51,7 +51,7 @@ def test_trials_are_measured_against_a_clean_model(
     }
     chosen = argparse.Namespace(
         **{"train_rows": 64, "epochs": 1, "seeds": 1, "output": tmp_path / "runs"},
-        **{"share": 0.9, "elsewhere": 0.05},
+        **{"share": 0.9, "elsewhere": 0.05, "set": []},
     )
     found = [planted.trial(number, splits, chosen) for number in range(2)]
     folders = sorted(one.name for one in (tmp_path / "runs").iterdir())

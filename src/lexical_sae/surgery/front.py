@@ -1,4 +1,4 @@
-"""The smallest cut for a gap: words taken out one by one, the one that helps most first.
+"""The smallest cut for a gap: words taken out one by one, the one that is worth most first.
 
 The words are chosen on one set of rows and the task's validation rows; what is shown is measured on
 others.
@@ -15,74 +15,15 @@ import torch
 from torch import Tensor
 
 from lexical_sae.model.state import CircuitState
-from lexical_sae.surgery.effect import after_removal
-from lexical_sae.surgery.fairness import FEWEST_ROWS, mean_fpr_gap
-from lexical_sae.surgery.gap import flagged_rows
+from lexical_sae.surgery.decisions import Changed, Decisions
+from lexical_sae.surgery.fairness import FEWEST_ROWS
 from lexical_sae.surgery.rates import Bools
 
-CANDIDATES = 40  # tried in each step
+CANDIDATES = 150  # tried in each step
 STEPS = 40
-
-
-class Decisions:
-    """Logits of N rows as words are cut one after the other; only rows that open the word are
-    computed anew."""
-
-    def __init__(self, state: CircuitState) -> None:
-        self.state, self.logits = state, state.logits.detach().clone()
-        self.gone: list[int] = []
-        order = torch.argsort(state.open_words.word, stable=True)
-        word, self._rows = state.open_words.word[order], state.open_words.row[order]
-        edges = torch.arange(state.open_words.dictionary_size + 1)
-        self._start = torch.searchsorted(word.contiguous(), edges)
-
-    def rows_with(self, v: int) -> Tensor:
-        """Rows that open the word."""
-        return self._rows[int(self._start[v]) : int(self._start[v + 1])]
-
-    def try_cut(self, v: int) -> Tensor:
-        """[N, C]: the logits if the word went too."""
-        rows = self.rows_with(v)
-        found = self.logits.clone()
-        if len(rows):
-            where = torch.zeros(len(found), dtype=torch.bool)
-            where[rows] = True
-            found[where] = after_removal(self.state.at_rows(where), [*self.gone, v]).logits
-        return found
-
-    def cut(self, v: int) -> None:
-        self.logits = self.try_cut(v)
-        self.gone.append(v)
-
-
-class SmoothGap:
-    """The mean |FPR gap| with σ(margin / spread) in place of flagged or not; the spread is that of
-    the harmless rows' margins at the start. nan if no group is large enough."""
-
-    def __init__(
-        self, logits: Tensor, positive: Sequence[int], gold: Bools, groups: Mapping[str, Bools]
-    ) -> None:
-        self.positive = list(positive)
-        self.others = [c for c in range(logits.shape[1]) if c not in self.positive]
-        harmless = [rows & ~gold for rows in groups.values()]
-        large = [rows for rows in harmless if rows.sum() >= FEWEST_ROWS]
-        overall = torch.from_numpy(~gold).double()
-        self.overall = overall / overall.sum().clamp(min=1)  # [N] weights of a mean
-        means = [torch.from_numpy(rows / rows.sum()) for rows in large]
-        self.groups = torch.stack(means) if means else overall.new_zeros(0, len(overall))  # [G, N]
-        margins = self._margins(logits)[~torch.from_numpy(gold)]
-        self.spread = max(float(margins.std()) if len(margins) > 1 else 0.0, 1e-6)
-
-    def _margins(self, logits: Tensor) -> Tensor:
-        """[N]: log-odds of the positive classes."""
-        wide = logits.detach().double()
-        return wide[:, self.positive].logsumexp(-1) - wide[:, self.others].logsumexp(-1)
-
-    def __call__(self, logits: Tensor) -> float:
-        if not len(self.groups):
-            return math.nan
-        flagged = torch.sigmoid(self._margins(logits) / self.spread)  # [N]
-        return float((self.groups @ flagged - self.overall @ flagged).abs().mean())
+# What a point of accuracy costs in points of the gap: every price gives a path, the best is taken.
+PRICES = (0.0, 1.0, 3.0, 10.0)
+SMOOTH = 0.5  # weight of the smooth measures beside the counted ones
 
 
 @dataclass(frozen=True)
@@ -102,6 +43,96 @@ class Rows:
     labels: Tensor  # [N]
 
 
+class GapMeter:
+    """The mean |FPR gap| as words go, counted in decisions and smoothly in margins.
+
+    Smooth: σ(margin / spread) in place of flagged or not, the spread that of the harmless rows'
+    margins at the start. Where all rows of a group are flagged by far, no single word changes a
+    decision, and only the smooth measure tells which one leads on. nan if no group is large enough.
+    """
+
+    def __init__(
+        self, state: CircuitState, positive: Sequence[int], gold: Bools, groups: Mapping[str, Bools]
+    ) -> None:
+        self.decisions = Decisions(state)
+        self._positive = torch.zeros(state.logits.shape[1], dtype=torch.bool)
+        self._positive[list(positive)] = True
+        harmless = torch.from_numpy(~gold)
+        large = [rows & ~gold for rows in groups.values() if (rows & ~gold).sum() >= FEWEST_ROWS]
+        overall = harmless.double() / max(1, int(harmless.sum()))
+        means = [torch.from_numpy(rows / rows.sum()) - overall for rows in large]
+        # [N, G]: each column weighs the rows as a group's rate minus that of all
+        self._contrast = torch.stack(means, 1) if means else overall.new_zeros(len(overall), 0)
+        margins = self._margins(state.logits)
+        own = margins[harmless]
+        self._spread = max(float(own.std()) if len(own) > 1 else 0.0, 1e-6)
+        self._said = self._both(state.logits)  # [N, 2] counted, smooth
+        self._gaps = self._contrast.T @ self._said  # [G, 2]
+
+    @property
+    def now(self) -> tuple[float, float]:
+        return _mean_size(self._gaps)
+
+    def tried(self, changed: Changed) -> tuple[float, float]:
+        """Both gaps if it came to that."""
+        return _mean_size(self._gaps + self._moved(changed))
+
+    def cut(self, v: int) -> None:
+        changed = self.decisions.try_cut(v)
+        self._gaps = self._gaps + self._moved(changed)
+        self._said[changed.rows] = self._both(changed.logits)
+        self.decisions.cut(v)
+
+    def _moved(self, changed: Changed) -> Tensor:
+        apart = self._both(changed.logits) - self._said[changed.rows]
+        return self._contrast[changed.rows].T @ apart
+
+    def _margins(self, logits: Tensor) -> Tensor:
+        """[N]: log-odds of the positive classes."""
+        wide = logits.detach().double()
+        return wide[:, self._positive].logsumexp(-1) - wide[:, ~self._positive].logsumexp(-1)
+
+    def _both(self, logits: Tensor) -> Tensor:
+        flagged = self._positive[logits.argmax(-1)].double()
+        return torch.stack([flagged, torch.sigmoid(self._margins(logits) / self._spread)], 1)
+
+
+class TaskMeter:
+    """The task's accuracy as words go, counted, and smoothly as the mean probability of the gold
+    label: counted alone, a few rows at the border decide what a word costs."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.decisions = Decisions(rows.state)
+        self._labels = rows.labels
+        self._right = self._both(rows.state.logits, rows.labels)  # [N, 2]
+        self._sum = self._right.sum(0)
+
+    @property
+    def now(self) -> tuple[float, float]:
+        return self._mean(self._sum)
+
+    def tried(self, changed: Changed) -> tuple[float, float]:
+        return self._mean(self._sum + self._moved(changed).sum(0))
+
+    def cut(self, v: int) -> None:
+        changed = self.decisions.try_cut(v)
+        self._right[changed.rows] += self._moved(changed)
+        self._sum = self._right.sum(0)
+        self.decisions.cut(v)
+
+    def _moved(self, changed: Changed) -> Tensor:
+        return self._both(changed.logits, self._labels[changed.rows]) - self._right[changed.rows]
+
+    def _both(self, logits: Tensor, labels: Tensor) -> Tensor:
+        wide = logits.detach().double()
+        right = (wide.argmax(-1) == labels).double()
+        return torch.stack([right, wide.softmax(-1).gather(1, labels[:, None])[:, 0]], 1)
+
+    def _mean(self, total: Tensor) -> tuple[float, float]:
+        counted, smooth = (total / max(1, len(self._labels))).tolist()
+        return counted, smooth
+
+
 def greedy_cut(
     biased: Rows,
     groups: Mapping[str, Bools],
@@ -113,55 +144,73 @@ def greedy_cut(
     steps: int = STEPS,
     advance: Callable[[int], None] = lambda steps: None,
 ) -> list[Step]:
-    """The path: in each step the candidate whose removal leaves the smallest mean |FPR gap|, as
-    long as the task's accuracy falls by no more than `largest_loss` in all and the gap falls.
+    """The path that leaves the smallest mean |FPR gap| while the task's accuracy falls by no more
+    than `largest_loss` in all. One path is walked for each price of accuracy; of equal ends the
+    shorter path counts."""
+    paths = [
+        walk(biased, groups, task, positive, candidates, price, largest_loss, steps, advance)
+        for price in PRICES
+    ]
+    found = [path for path in paths if path]
+    return min(found, key=lambda path: (path[-1].gap, len(path)), default=[])
 
-    Where all rows of a group are flagged by far no single word changes a decision. So if no
-    candidate narrows the gap, the one goes that narrows a gap which is smooth in the margins,
-    without widening the other; words at the end that brought nothing are left out again.
-    """
+
+def walk(
+    biased: Rows,
+    groups: Mapping[str, Bools],
+    task: Rows,
+    positive: Sequence[int],
+    candidates: Sequence[int],
+    price: float,
+    largest_loss: float,
+    steps: int,
+    advance: Callable[[int], None] = lambda steps: None,
+) -> list[Step]:
+    """In each step that word goes which narrows the gap most, less its price in accuracy; words at
+    the end that brought nothing are left out again."""
     gold = np.isin(biased.labels.numpy(), list(positive))
-    moving, steady = Decisions(biased.state), Decisions(task.state)
-    start = float((steady.logits.argmax(-1) == task.labels).double().mean())
-    smooth = SmoothGap(moving.logits, positive, gold, groups)
-    first = _gap(moving.logits, positive, gold, groups)
-    gap, slope, left = first, smooth(moving.logits), list(candidates)
+    gap, right = GapMeter(biased.state, positive, gold, groups), TaskMeter(task)
+    first, allowed = gap.now[0], right.now[0] - largest_loss - 1e-12
     path: list[Step] = []
-    if math.isnan(gap):  # no group is large enough to have one
+    left = list(candidates)[:CANDIDATES]
+    if math.isnan(first):  # no group is large enough to have one
         return path
     while left and len(path) < steps:
-        tried = []
-        for place, v in enumerate(left[:CANDIDATES]):
-            accuracy = float((steady.try_cut(v).argmax(-1) == task.labels).double().mean())
-            if accuracy >= start - largest_loss - 1e-12:
-                logits = moving.try_cut(v)
-                found = _gap(logits, positive, gold, groups)
-                tried.append((found, place, v, accuracy, smooth(logits)))
-        best = min(tried, default=None)
-        if best is None or best[0] >= gap:
-            level = [one for one in tried if one[0] <= gap and one[4] < slope]
-            best = min(level, key=lambda one: one[4], default=None)
-            if best is None:
-                break
-        gap, _, v, accuracy, slope = best
-        moving.cut(v)
-        steady.cut(v)
-        left.remove(v)
-        path.append(Step(v, gap, accuracy))
+        worths = {}
+        for v in left:
+            accuracy = right.tried(right.decisions.try_cut(v))
+            if accuracy[0] >= allowed:
+                narrowed = gap.tried(gap.decisions.try_cut(v))
+                worths[v] = _worth(gap.now, narrowed) + price * min(
+                    0.0, -_worth(right.now, accuracy)
+                )
+        best = max(worths, key=lambda v: worths[v], default=None)
+        if best is None or worths[best] <= 1e-12:
+            break
+        gap.cut(best)
+        right.cut(best)
+        left.remove(best)
+        path.append(Step(best, gap.now[0], right.now[0]))
         advance(1)
     return path[: int(np.argmin([first, *(step.gap for step in path)]))]
 
 
-def candidate_words(parts: Sequence[Tensor], limit: int = CANDIDATES * 3) -> list[int]:
+def _worth(before: tuple[float, float], after: tuple[float, float]) -> float:
+    """How far both measures fall, weighed together."""
+    return (before[0] - after[0]) + SMOOTH * (before[1] - after[1])
+
+
+def _mean_size(gaps: Tensor) -> tuple[float, float]:
+    if not len(gaps):
+        return math.nan, math.nan
+    counted, smooth = gaps.abs().mean(0).tolist()
+    return counted, smooth
+
+
+def candidate_words(parts: Sequence[Tensor], limit: int = CANDIDATES) -> list[int]:
     """Words by how much they widen the gaps of all groups together, the largest first."""
     if not parts:
         return []
     total = torch.stack(list(parts)).clamp(min=0).sum(0)  # [V]
     order = torch.argsort(total, descending=True, stable=True)[:limit]
     return [v for v in order.tolist() if total[v] > 0]
-
-
-def _gap(
-    logits: Tensor, positive: Sequence[int], gold: Bools, groups: Mapping[str, Bools]
-) -> float:
-    return mean_fpr_gap(flagged_rows(logits, positive), gold, groups)
