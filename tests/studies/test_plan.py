@@ -103,4 +103,4 @@ def test_rows_are_those_that_the_study_uses(files: StudyFiles, tmp_path: Path) -
 def test_a_backbone_that_nobody_knows_is_said_so(files: StudyFiles, tmp_path: Path) -> None:
     config = load_study(files.write("ablation", backbones=["nobody/no-model"]))
     cells = STUDIES["ablation"].cells(config)[:1]
-    assert "its size is not known without the hub" in plan_lines(cells, tmp_path)[1]
+    assert "its size is known once it is" in plan_lines(cells, tmp_path)[1]

@@ -119,9 +119,9 @@ def test_the_plan_touches_nothing(files: StudyFiles, tmp_path: Path) -> None:
     shown, _ = run("run", file, "--dry-run", "--output", tmp_path / "out")
     lines = shown.splitlines()
     assert f"{files.data}: 50 train, 40 validation, 48 test texts, 2 labels" in lines
-    assert "hub:nobody/nothing: not here; rows and lengths are not known without the hub" in lines
+    assert "hub:nobody/nothing: not here yet; its rows and lengths are known once it is" in lines
     assert sum("parameters, batches of 16 texts" in line for line in lines) == 8
-    assert sum("its size is not known without the hub" in line for line in lines) == 8
+    assert sum("its size is known once it is" in line for line in lines) == 8
     assert lines[-1].startswith("16 runs, 0 of them finished")
     assert sorted(files.folder.rglob("*")) == sorted([*before, file])
     assert not (tmp_path / "out").exists()

@@ -11,7 +11,8 @@ import torch
 from lexical_sae.attribution.verify import verify_sum
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.model.lexical_sae import LexicalSAE
-from lexical_sae.training.decisions import decide
+from lexical_sae.training import decisions
+from lexical_sae.training.decisions import decide, in_half_precision
 from lexical_sae.training.objective import Objective
 from tests.tagged import tiny_tagger
 from tests.training.small import save_backbone
@@ -38,6 +39,15 @@ def test_the_backbone_runs_in_it_and_the_sum_stays_exact(precision: str) -> None
     assert seen == [torch.bfloat16 if precision == "bf16" else torch.float32]
     assert state.logits.dtype == state.open_words.value.dtype == torch.float32
     assert verify_sum(state).ok
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_auto_is_bf16_where_that_is_faster(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "low_precision_is_fast", lambda: fast)
+    assert in_half_precision("auto", "cpu") is fast
+    assert in_half_precision("bf16", "cpu")
+    assert not in_half_precision("fp32", "cpu")
+    assert not in_half_precision("auto", "mps")
 
 
 def test_the_twins_head_is_in_full_precision_too(backbone: Path) -> None:

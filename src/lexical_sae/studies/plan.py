@@ -79,7 +79,7 @@ def _splits(
 
 def _rows(config: RunConfig, splits: dict[str, TextDataset] | None) -> str:
     if splits is None:
-        return f"{config.dataset}: not here; rows and lengths are not known without the hub"
+        return f"{config.dataset}: not here yet; its rows and lengths are known once it is"
     sizes = {name: len(split) for name, split in splits.items()}
     unit = "sentences" if splits["train"].task == "tagging" else "texts"
     told = ", ".join(f"{size:,} {name}" for name, size in sizes.items())
@@ -90,7 +90,7 @@ def _size(config: RunConfig, splits: dict[str, TextDataset] | None) -> str:
     train = None if splits is None else splits["train"]
     planned = plan_run(config, backbone_at_hand(config.backbone), train)
     if planned is None:
-        return f"{config.backbone} is not here; its size is not known without the hub"
+        return f"{config.backbone} is not here yet; its size is known once it is"
     return told(planned, train is not None, twin=config.dense_twin)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lexical_sae.model.screen import low_precision_is_fast
 from lexical_sae.training.batching import IGNORED
 from lexical_sae.training.guide import DenseGuide
 
@@ -53,7 +54,8 @@ def decide(
     read = {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"]}
     where = labels != IGNORED if labels.dim() == 2 else None  # [B, L]
     task = "classification" if where is None else "tagging"
-    with torch.autocast(labels.device.type, torch.bfloat16, enabled=precision == "bf16"):
+    half = in_half_precision(precision, labels.device.type)
+    with torch.autocast(labels.device.type, torch.bfloat16, enabled=half):
         state = model(**read, task=task, where=where)
     if where is None:
         return state, _guided(texts_batch(labels, index), inputs, guide)
@@ -61,6 +63,15 @@ def decide(
     places = texts * MOST_POSITIONS + position.to(index.device)
     batch = Batch(labels[where], texts[where], places[where], words=True)
     return state.at_rows(where), _guided(batch, inputs, guide)
+
+
+def in_half_precision(precision: str, device: str) -> bool:
+    """Whether the backbone runs in bfloat16 on such a device: `auto` where that is faster."""
+    if precision != "auto":
+        return precision == "bf16"
+    if device == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return device == "cpu" and low_precision_is_fast()
 
 
 def _guided(batch: Batch, inputs: dict[str, Tensor], guide: DenseGuide | None) -> Batch:

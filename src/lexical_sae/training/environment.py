@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from lexical_sae import __version__
+from lexical_sae.model.screen import low_precision_is_fast
 from lexical_sae.text.write_rows import replacing
 from lexical_sae.training.distributed import process_count
 
@@ -34,6 +35,7 @@ def environment(seeds: Mapping[str, int] | None = None) -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",  # a kernel's name can be private
         "cpus": os.cpu_count(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),  # rounding differs with it
+        "native_bf16": low_precision_is_fast(),  # what `precision: auto` goes by
         "threads": torch.get_num_threads(),
         "accelerators": [
             torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())

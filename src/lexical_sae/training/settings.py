@@ -153,6 +153,6 @@ class Settings(Part):
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     word_dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     freeze_embeddings: bool = False
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
 
     model: ModelOptions = ModelOptions()
