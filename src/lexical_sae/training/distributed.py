@@ -68,6 +68,20 @@ def mean_over_processes(x: Tensor) -> Tensor:
     return x if count == 1 else sum_over_processes(x) / count
 
 
+def rows_of_all_processes(x: Tensor) -> Tensor:
+    """[Σ R_p, …]: the rows of every process, in the order of the processes, the same on each;
+    differentiable. With one process: x itself."""
+    count = process_count()
+    if count == 1:
+        return x
+    sizes = torch.zeros(count, dtype=torch.long, device=x.device)
+    sizes[process_rank()] = len(x)
+    ends = _plain_sum(sizes).cumsum(0)
+    before, total = int(ends[process_rank()]) - len(x), int(ends[-1])
+    around = (x.new_zeros(before, *x.shape[1:]), x.new_zeros(total - before - len(x), *x.shape[1:]))
+    return sum_over_processes(torch.cat([around[0], x, around[1]]))
+
+
 def share_of_rows(rows: int, usual: float, device: torch.device) -> float:
     """The weight of a batch of `rows` decisions in a mean over all of them: its number over the
     mean number, of all processes and of the batches that make one step (`usual` on this process).

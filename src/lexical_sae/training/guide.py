@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,9 +20,18 @@ from lexical_sae.model.backbone import states_of_output
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.training.batching import IGNORED
 from lexical_sae.training.distributed import mean_over_processes
+from lexical_sae.training.losses.contrast import contrast
 from lexical_sae.training.settings import Guide, Settings
 
 DROPOUT = 0.1  # as in the dense twin, unless the settings say otherwise
+
+
+class Guidance(NamedTuple):
+    """What the guide has to say of a batch, each a number."""
+
+    ce: Tensor  # its own cross-entropy
+    gap: Tensor  # the KL of its probabilities and those of the words
+    contrast: Tensor | None  # how far texts of a class are from lying together, if asked for
 
 
 class DenseGuide(nn.Module):
@@ -33,6 +42,7 @@ class DenseGuide(nn.Module):
     ) -> None:
         super().__init__()
         self.strength, self.distillation = settings.strength, settings.distillation
+        self.contrast = settings.contrast
         self.dropout = DROPOUT if dropout is None else dropout
         draw = torch.Generator().manual_seed(seed)
         self.weight = nn.Parameter(0.02 * torch.randn(classes, size, generator=draw))
@@ -48,8 +58,8 @@ class DenseGuide(nn.Module):
         mean: Tensor = (h * real).sum(1) / real.sum(1).clamp(min=1)
         return mean
 
-    def forward(self, states: Tensor, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The guide's own cross-entropy, and the KL of its probabilities and those of the words."""
+    def forward(self, states: Tensor, logits: Tensor, labels: Tensor) -> Guidance:
+        """`states` [R, H] are what it reads, `logits` [R, C] what the words say."""
         read = F.dropout(states, self.dropout, self.training)
         # every process sees its own texts: the mean of the gradients is that of all texts
         dense = F.linear(
@@ -60,7 +70,8 @@ class DenseGuide(nn.Module):
         known = F.log_softmax(dense.detach(), -1)
         said = F.log_softmax(logits, -1)
         gap = (known.exp() * (known - said)).sum(-1).mean()
-        return F.cross_entropy(dense, labels), gap
+        together = contrast(states, labels) if self.contrast > 0 else None
+        return Guidance(F.cross_entropy(dense, labels), gap, together)
 
 
 def build_guide(model: nn.Module, settings: Settings, classes: int) -> DenseGuide | None:

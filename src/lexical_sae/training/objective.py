@@ -129,9 +129,13 @@ class Objective(nn.Module):
         elif self.rates is not None:
             self.rates.update(state.open_words)
         if self.guide is not None and batch.dense_states is not None:
-            own, gap = self.guide(batch.dense_states, state.logits, batch.labels)
-            seen |= {"guide": share * own.detach(), "distillation": share * gap.detach()}
-            total = total + share * (self.guide.strength * own + self.guide.distillation * gap)
+            said = self.guide(batch.dense_states, state.logits, batch.labels)
+            seen |= {"guide": share * said.ce.detach(), "distillation": share * said.gap.detach()}
+            own = share * said.ce
+            if said.contrast is not None:
+                seen["contrast"] = said.contrast.detach()
+                own = own + self.guide.contrast * said.contrast
+            total = total + self.guide.strength * own + share * self.guide.distillation * said.gap
         if self.loads is not None and self.settings.senses is not None:
             assert state.open_words.routes is not None
             balance = self.loads(state.open_words.routes)

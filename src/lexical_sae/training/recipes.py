@@ -24,7 +24,7 @@ DEFAULT = Settings(
     anchor=Anchor(weight=0.2, texts=512),
     # a word's gradient reaches one position only and is noisy: most of what the backbone learns by
     # is the guide's, as it is for the dense twin
-    guide=Guide(strength=3.0),
+    guide=Guide(strength=3.0, contrast=1.0),
     start_words=400,
     learning_rate=2e-4,
     # the lexical head stays what it was before training: its words keep their meaning
@@ -44,6 +44,7 @@ TAGGING = DEFAULT.model_copy(
         "word_dropout": 0.1,
         "start_words": 128,
         "dictionary_rate_factor": 1.0,
+        "guide": Guide(strength=3.0),
         "epochs": 3,
         "batch_size": 16,
         "model": ModelOptions(dictionary="texts", positions="words"),

@@ -69,11 +69,13 @@ class Content(Part):
 
 
 class Guide(Part):
-    """A dense head beside the words while training: it learns the task with `strength`, and what
-    it knows is handed to the words with `distillation`."""
+    """A dense head beside the words while training: it learns the task with `strength`, what it
+    knows is handed to the words with `distillation`, and `contrast` draws the states of a class
+    together that it reads."""
 
     strength: Annotated[float, Field(gt=0, le=100)] = 1.0
     distillation: Annotated[float, Field(ge=0, le=100)] = 1.0
+    contrast: Annotated[float, Field(ge=0, le=100)] = 0.0
 
 
 class Senses(Part):

@@ -1,0 +1,31 @@
+"""Contrast: texts of a class lie together and apart from the others (Khosla et al. 2020, SupCon).
+
+It is taken of the states that the guide reads. Cross-entropy asks only for the right side of a
+border; this asks for distance to every other text of the batch, and what the backbone learns by it
+carries over better to new texts (docs/results.md).
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lexical_sae.training.distributed import rows_of_all_processes
+
+TEMPERATURE = 0.3  # of the cosines
+_NEVER = -1e9  # not -inf: a row alone in its batch would have no number
+
+
+def contrast(states: Tensor, labels: Tensor) -> Tensor:
+    """states [R, H], labels [R]. For every row: how surprising those of its own class are among all
+    others by their cosine; the mean over the rows of whole batches that have such company."""
+    unit = F.normalize(rows_of_all_processes(states), dim=-1)
+    labels = rows_of_all_processes(labels)
+    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    near = (unit @ unit.T / TEMPERATURE).masked_fill(itself, _NEVER)
+    likely = near - near.logsumexp(1, keepdim=True)  # [R, R] log shares of each row
+    company = (labels[:, None] == labels) & ~itself
+    number = company.sum(1)
+    surprise = -likely.masked_fill(~company, 0.0).sum(1) / number.clamp(min=1)
+    return surprise.sum() / (number > 0).sum().clamp(min=1)
