@@ -31,7 +31,10 @@ SETTINGS = {
     "dictionary_rate_factor": 1,
     "weighting": "uncertainty",
 }
-COMPARED = ("loss", "ce", "open_words", "completeness", "separation", "sparsity", "anchor", "guide")
+COMPARED = (
+    *("loss", "ce", "open_words", "completeness", "separation", "sparsity", "anchor", "guide"),
+    *("distillation", "contrast"),
+)
 
 
 # for sentences: their words differ in number from process to process

@@ -24,16 +24,16 @@ def guide(distillation: float = 1.0, dropout: float = 0.0) -> DenseGuide:
 def test_the_gap_is_zero_where_the_words_say_what_the_guide_says() -> None:
     teacher, states = guide(), torch.randn(5, 8, dtype=torch.float64)
     said = F.linear(states, teacher.weight, teacher.bias)
-    _, gap = teacher(states, said + 3.0, torch.zeros(5, dtype=torch.long))
+    _, gap, _ = teacher(states, said + 3.0, torch.zeros(5, dtype=torch.long))
     assert float(gap.detach()) == pytest.approx(0.0, abs=1e-12)
-    _, gap = teacher(states, -said, torch.zeros(5, dtype=torch.long))
+    _, gap, _ = teacher(states, -said, torch.zeros(5, dtype=torch.long))
     assert float(gap.detach()) > 1e-6
 
 
 def test_the_words_learn_from_the_guide_and_not_the_guide_from_the_words() -> None:
     teacher, states = guide(), torch.randn(5, 8, dtype=torch.float64)
     logits = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
-    _, gap = teacher(states, logits, torch.zeros(5, dtype=torch.long))
+    _, gap, _ = teacher(states, logits, torch.zeros(5, dtype=torch.long))
     gap.backward()
     assert teacher.weight.grad is None
     assert logits.grad is not None
@@ -51,7 +51,7 @@ def test_the_guide_learns_the_labels_and_brings_its_gradient_to_every_position()
     labels = torch.tensor([0, 2])
     states = teacher.take({"labels": labels, "attention_mask": mask})
     assert torch.allclose(states[1], h[1, :2].mean(0))
-    own, _ = teacher(states, torch.zeros(2, 3, dtype=torch.float64), labels)
+    own, _, _ = teacher(states, torch.zeros(2, 3, dtype=torch.float64), labels)
     own.backward()
     assert h.grad is not None
     assert torch.equal(h.grad.abs().sum(-1) > 0, mask.bool())

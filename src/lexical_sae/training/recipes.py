@@ -1,6 +1,6 @@
 """The named recipes: three published systems, mended, and our own, chosen by measurement.
 
-What was mended, and why, is in docs/recipes.md; the measurements are in docs/results.md.
+What was mended, and why, is in docs/recipes.md; the measurements are in docs/choices.md.
 """
 
 from __future__ import annotations

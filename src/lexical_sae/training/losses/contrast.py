@@ -2,7 +2,7 @@
 
 It is taken of the states that the guide reads. Cross-entropy asks only for the right side of a
 border; this asks for distance to every other text of the batch, and what the backbone learns by it
-carries over better to new texts (docs/results.md).
+carries over better to new texts (docs/choices.md).
 """
 
 from __future__ import annotations
