@@ -47,7 +47,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         groups,
         Rows(study.validation.state, study.validation.labels),
         study.positive,
-        candidate_words([part.words for part in parts if part.fpr_gap > 0]),
+        candidate_words([part.words for part in parts], [part.fpr_gap for part in parts]),
         largest_loss=config.largest_loss,
         steps=config.words,
     )

@@ -32,7 +32,7 @@ def decomposition(parts: Sequence[GapParts], model: LexicalSAE) -> Finding:
     wider = [part.words for part in parts]
     words: list[tuple[Cell, ...]] = [
         (model.dictionary.words[v], sum(max(0.0, float(one[v])) for one in wider) / len(wider))
-        for v in candidate_words(wider, SHOWN)
+        for v in candidate_words(wider, limit=SHOWN)
     ]
     return Finding(
         tables=(

@@ -7,7 +7,7 @@ others.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,10 @@ from lexical_sae.surgery.decisions import Changed, Decisions
 from lexical_sae.surgery.fairness import FEWEST_ROWS
 from lexical_sae.surgery.rates import Bools
 
-CANDIDATES = 150  # tried in each step
+CANDIDATES = 250  # tried in each step
 STEPS = 40
 # What a point of accuracy costs in points of the gap: every price gives a path, the best is taken.
-PRICES = (0.0, 1.0, 3.0, 10.0)
+PRICES = (0.0, 0.5, 1.0, 2.0)
 SMOOTH = 0.5  # weight of the smooth measures beside the counted ones
 
 
@@ -142,48 +142,41 @@ def greedy_cut(
     *,
     largest_loss: float = 0.01,
     steps: int = STEPS,
-    advance: Callable[[int], None] = lambda steps: None,
 ) -> list[Step]:
     """The path that leaves the smallest mean |FPR gap| while the task's accuracy falls by no more
     than `largest_loss` in all. One path is walked for each price of accuracy; of equal ends the
     shorter path counts."""
-    paths = [
-        walk(biased, groups, task, positive, candidates, price, largest_loss, steps, advance)
-        for price in PRICES
-    ]
+    gold = np.isin(biased.labels.numpy(), list(positive))
+    paths = []
+    for price in PRICES:
+        gap, right = GapMeter(biased.state, positive, gold, groups), TaskMeter(task)
+        if math.isnan(gap.now[0]):  # no group is large enough to have one
+            return []
+        paths.append(walk(gap, right, candidates, price, largest_loss, steps))
     found = [path for path in paths if path]
     return min(found, key=lambda path: (path[-1].gap, len(path)), default=[])
 
 
 def walk(
-    biased: Rows,
-    groups: Mapping[str, Bools],
-    task: Rows,
-    positive: Sequence[int],
+    gap: GapMeter,
+    right: TaskMeter,
     candidates: Sequence[int],
     price: float,
     largest_loss: float,
     steps: int,
-    advance: Callable[[int], None] = lambda steps: None,
 ) -> list[Step]:
     """In each step that word goes which narrows the gap most, less its price in accuracy; words at
     the end that brought nothing are left out again."""
-    gold = np.isin(biased.labels.numpy(), list(positive))
-    gap, right = GapMeter(biased.state, positive, gold, groups), TaskMeter(task)
     first, allowed = gap.now[0], right.now[0] - largest_loss - 1e-12
     path: list[Step] = []
     left = list(candidates)[:CANDIDATES]
-    if math.isnan(first):  # no group is large enough to have one
-        return path
     while left and len(path) < steps:
         worths = {}
         for v in left:
             accuracy = right.tried(right.decisions.try_cut(v))
             if accuracy[0] >= allowed:
-                narrowed = gap.tried(gap.decisions.try_cut(v))
-                worths[v] = _worth(gap.now, narrowed) + price * min(
-                    0.0, -_worth(right.now, accuracy)
-                )
+                narrowed = _worth(gap.now, gap.tried(gap.decisions.try_cut(v)))
+                worths[v] = narrowed - price * max(0.0, _worth(right.now, accuracy))
         best = max(worths, key=lambda v: worths[v], default=None)
         if best is None or worths[best] <= 1e-12:
             break
@@ -191,7 +184,6 @@ def walk(
         right.cut(best)
         left.remove(best)
         path.append(Step(best, gap.now[0], right.now[0]))
-        advance(1)
     return path[: int(np.argmin([first, *(step.gap for step in path)]))]
 
 
@@ -207,10 +199,16 @@ def _mean_size(gaps: Tensor) -> tuple[float, float]:
     return counted, smooth
 
 
-def candidate_words(parts: Sequence[Tensor], limit: int = CANDIDATES) -> list[int]:
-    """Words by how much they widen the gaps of all groups together, the largest first."""
+def candidate_words(
+    parts: Sequence[Tensor], gaps: Sequence[float] | None = None, limit: int = CANDIDATES
+) -> list[int]:
+    """Words by how much they widen the gaps of all groups together, the largest first. A group that
+    is flagged less often than others (a negative one of `gaps`) has its gap from words that keep
+    it from being flagged."""
     if not parts:
         return []
-    total = torch.stack(list(parts)).clamp(min=0).sum(0)  # [V]
+    signs = [1.0] * len(parts) if gaps is None else [float(np.sign(gap)) for gap in gaps]
+    wider = [sign * part for sign, part in zip(signs, parts, strict=True)]
+    total = torch.stack(wider).clamp(min=0).sum(0)  # [V]
     order = torch.argsort(total, descending=True, stable=True)[:limit]
     return [v for v in order.tolist() if total[v] > 0]
