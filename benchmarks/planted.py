@@ -62,7 +62,7 @@ def trial(
     seed = number % chosen.seeds
     planted = Planted(word=word, label=label, share=chosen.share, elsewhere=chosen.elsewhere)
     train = splits["train"].select(spread(len(splits["train"]), chosen.train_rows))
-    budget = {"epochs": chosen.epochs, "early_stopping": None, "seed": seed}
+    budget = {"epochs": chosen.epochs, "early_stopping": None, "seed": seed, "precision": "auto"}
     config = resolve_config({"dataset": DATASET, **budget}, parse_assignments(chosen.set))
     where = chosen.output / f"{word}-{label}-{len(train)}-{chosen.share:g}-{chosen.elsewhere:g}"
     beside = chosen.output / f"clean-{len(train)}-seed{seed}"

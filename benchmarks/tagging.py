@@ -46,6 +46,7 @@ MEMORY_SENTENCES = 512  # enough to calibrate on, and to adapt with
 
 def config_of(seed: int, twin: bool, assignments: list[str]) -> RunConfig:
     given = {"dataset": DATASET, "early_stopping": None, "seed": seed, "dense_twin": twin}
+    given["precision"] = "auto"  # for both: bfloat16 where the processor has it
     return resolve_config(given, parse_assignments(assignments))
 
 

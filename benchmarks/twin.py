@@ -4,7 +4,7 @@
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --train-rows 2000
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --arms cis lexical-sae cajt
     python -m benchmarks.twin --datasets movie_snippets --seeds 1 --development --arms "jump gate"
-    python -m benchmarks.twin --datasets sst2 --seeds 8 --set precision=bf16
+    python -m benchmarks.twin --datasets sst2 --seeds 8 --set precision=fp32
 
 --development is for choices: it trains on 4,000 rows of the training split and measures on others
 of it, so that the test split chooses nothing. Every run has a folder of its own under --output
@@ -114,8 +114,10 @@ def _fair_rows(train: TextDataset, rows: int) -> TextDataset:
 
 
 def config_of(setup: Setup, arm: str, seed: int, assignments: Sequence[str] = ()) -> RunConfig:
-    # one batch size for all: left open, it would follow the memory that happens to be free
-    budget = {"epochs": setup.epochs, "batch_size": LARGEST, "early_stopping": None, "seed": seed}
+    # one batch size for all: left open, it would follow the memory that happens to be free; and
+    # one precision, bfloat16 where the processor has it
+    budget: dict[str, Any] = {"epochs": setup.epochs, "early_stopping": None, "seed": seed}
+    budget |= {"batch_size": LARGEST, "precision": "auto"}
     # a published recipe has a target of its own, which sets its start and where its terms fade
     wanted = {} if "recipe" in ARMS[arm] else {"target_words": setup.target_words}
     given = laid_over({"dataset": setup.name, **budget, **wanted}, ARMS[arm])
