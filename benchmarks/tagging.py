@@ -85,7 +85,7 @@ def memory_child(assignments: list[str]) -> float:
             "labels": labels,
             "index": torch.arange(batch),
         }
-        objective(*decide(model, inputs, guide)).backward()
+        objective(*decide(model, inputs, guide, config.settings.precision)).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 

@@ -44,6 +44,19 @@ def test_words_that_leave_one_by_one_are_the_cut_of_all(head: str, data: st.Data
     assert torch.equal(before[others], plain[others])
 
 
+@pytest.mark.parametrize("head", list(HEADS))
+def test_a_row_without_words_is_decided_as_an_empty_one(head: str) -> None:
+    state = STATES[head]
+    words = torch.unique(state.open_words.word[state.open_words.row == 0]).tolist()
+    found = Decisions(state)
+    for v in words:
+        found.cut(v)
+    plain = after_removal(state, words)
+    assert not (plain.open_words.row == 0).any()
+    assert torch.equal(found.logits[0], plain.logits[0])
+    assert torch.equal(found.logits.argmax(-1)[0], plain.predicted[0])
+
+
 def test_meters_say_what_counting_anew_says() -> None:
     state, gold = STATES["mlp"], np.array(LABELS) == 1
     groups = {"first": np.arange(len(TEXTS)) < 70, "odd": np.arange(len(TEXTS)) % 3 == 0}

@@ -21,7 +21,14 @@ from lexical_sae.surgery.erasure import (
     rows_after_slice,
     slice_words,
 )
-from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
+from lexical_sae.surgery.front import (
+    GapMeter,
+    Rows,
+    TaskMeter,
+    candidate_words,
+    greedy_cut,
+    walk,
+)
 from lexical_sae.surgery.gap import decompose_gap, direction_of, flagged_rows, positive_scores
 from lexical_sae.surgery.leak import measure_leak, sparse_rows
 from tests.tiny import TEXTS, tiny_model
@@ -31,6 +38,21 @@ READING = read_texts(MODEL, TEXTS, [i % 2 for i in range(len(TEXTS))])
 POSITIVE = np.array([i % 2 == 1 for i in range(len(TEXTS))])
 GROUPS = {word: np.array([word in text for text in TEXTS]) for word in ("film", "garden")}
 SAID = flagged_rows(READING.state.logits, [1])
+
+
+def linear_state(rows: int, words: list[tuple[int, int]], weights: list[float]) -> CircuitState:
+    """Rows that open words (row, word) at 1; each word gives its weight to the second class, and
+    the first class is ahead by 1."""
+    row, word = (torch.tensor(column) for column in zip(*sorted(words), strict=True))
+    value = torch.ones(len(words))
+    open_words = one_source_each(
+        row, word, value, value, torch.zeros_like(row), shape=(rows,), dictionary_size=len(weights)
+    )
+    head = LinearHead(len(weights), 2)
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor([[0.0, weight] for weight in weights]))
+        head.bias.copy_(torch.tensor([1.0, 0.0]))
+    return CircuitState(head(open_words), open_words, head)
 
 
 def test_the_words_of_a_gap_add_up_to_the_difference_of_the_margins() -> None:
@@ -99,22 +121,56 @@ def test_the_greedy_cut_lowers_the_gap_and_keeps_the_accuracy() -> None:
 
 def test_a_group_that_two_words_flag_by_far_is_freed_of_both() -> None:
     """No single word changes a decision, so a search by decisions would stop before it began."""
-    row = torch.arange(40).repeat_interleave(2)
-    word, value = torch.tensor([0, 1] * 40), torch.ones(80)
-    open_words = one_source_each(
-        row, word, value, value, torch.zeros_like(row), shape=(80,), dictionary_size=3
-    )
-    head = LinearHead(3, 2)
-    with torch.no_grad():
-        head.weight.copy_(torch.tensor([[0.0, 3.0], [0.0, 3.0], [0.0, 0.0]]))
-        head.bias.copy_(torch.tensor([1.0, 0.0]))
-    state = CircuitState(head(open_words), open_words, head)
+    state = linear_state(80, [(i, v) for i in range(40) for v in (0, 1)], [3.0, 3.0, 0.0])
     gold, rows = torch.zeros(80, dtype=torch.long), np.arange(80) < 40
     assert np.array_equal(flagged_rows(state.logits, [1]), rows)
     assert np.array_equal(flagged_rows(after_removal(state, [0]).logits, [1]), rows)
     path = greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], [0, 1, 2])
     assert [step.coordinate for step in path] == [0, 1]
     assert [step.gap for step in path] == pytest.approx([0.5, 0.0])
+
+
+def test_a_price_spares_words_that_the_task_needs() -> None:
+    """Word 0 makes most of the gap and is what the task's toxic rows are known by."""
+    biased = linear_state(80, [(i, int(i >= 20)) for i in range(32)], [3.0, 3.0])
+    groups, gold = {"g": np.arange(80) < 40}, np.zeros(80, dtype=bool)
+    task = linear_state(100, [(i, 0) for i in range(10)], [3.0, 3.0])
+    labels = (torch.arange(100) < 10).long()
+    paths = {
+        price: walk(
+            GapMeter(biased, [1], gold, groups),
+            TaskMeter(Rows(task, labels)),
+            [0, 1],
+            price,
+            largest_loss=0.2,
+            steps=5,
+        )
+        for price in (0.0, 10.0)
+    }
+    assert [step.coordinate for step in paths[0.0]] == [0, 1]
+    assert [step.coordinate for step in paths[10.0]] == [1]
+    assert paths[10.0][0].accuracy == 1.0
+    rows = Rows(biased, torch.zeros(80, dtype=torch.long))
+    for loss, words in ((0.2, [0, 1]), (0.0, [1])):  # the best path that the task can bear
+        path = greedy_cut(rows, groups, Rows(task, labels), [1], [0, 1], largest_loss=loss)
+        assert [step.coordinate for step in path] == words
+
+
+def test_words_that_brought_nothing_are_left_out_and_ties_are_no_matter_of_rounding() -> None:
+    """Words 1 and 2 change rows inside and outside the group alike."""
+    words = [(i, 0) for i in range(20)] + [(i, 1) for i in range(20, 80)]
+    biased = linear_state(80, words, [3.0, 3.0, 3.0])
+    groups = {"g": np.arange(80) < 40}
+    rows = Rows(biased, torch.zeros(80, dtype=torch.long))
+    path = greedy_cut(rows, groups, rows, [1], [0, 1, 2], largest_loss=1.0)
+    gaps = [step.gap for step in path]
+    assert gaps == sorted(set(gaps), reverse=True)  # every word of it brought something
+
+
+def test_a_group_that_is_flagged_less_has_its_gap_from_words_that_keep_it_so() -> None:
+    parts = [torch.tensor([0.5, -0.2, 0.0]), torch.tensor([0.1, -0.9, 0.0])]
+    assert candidate_words(parts) == [0]
+    assert candidate_words(parts, [0.3, -0.4]) == [1, 0]
 
 
 def test_leace_hides_a_concept_from_linear_probes_on_the_slice() -> None:

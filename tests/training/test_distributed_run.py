@@ -103,6 +103,7 @@ def test_two_processes_give_the_losses_and_open_words_of_one(
     two = run(launch, files, tmp_path / "two", settings)
     assert [line["step"] for line in two] == [line["step"] for line in one]
     assert len(one) == 16
+    assert all(("contrast" in line) == (task == "classification") for line in one)
     for alone, shared in zip(one, two, strict=True):
         for name in COMPARED:
             if name in alone:

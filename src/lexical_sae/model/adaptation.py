@@ -39,7 +39,7 @@ class AdaptationSettings:
     """masked, copied: fractions of the word positions; at most max_rows of them in a step.
 
     `learning_rate` is the backbone's, and 0 leaves it alone: moved, it forgets some of what it was
-    trained for, and classifiers that start from it learn more slowly (docs/results.md).
+    trained for, and classifiers that start from it learn more slowly (docs/choices.md).
     """
 
     steps: int = 100

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from lexical_sae.model.heads import sum_open_words
 from lexical_sae.model.state import CircuitState
 
 
@@ -19,44 +19,67 @@ class Changed:
     logits: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class _Left:
+    """What is left of rows [R] once a word is gone."""
+
+    total: Tensor  # [R, D] Σ value · table
+    square: Tensor  # [R] Σ value²
+    words: Tensor  # [R] how many
+
+
 class Decisions:
     """Logits of N rows without the words that are gone.
 
     The head reads one sum per row, so a word leaves by subtraction: only its own rows are touched,
-    and their other words are not summed again. `after_removal` is the plain form of the same.
+    and their other words are not summed again. `after_removal` is the plain form of the same. Sums
+    are in fp64, and exactly 0 where no word is left, or their rounding would decide there.
     """
 
     @torch.no_grad()
     def __init__(self, state: CircuitState) -> None:
         words = state.open_words
         self._head = state.head
-        self._table = state.head.word_table().detach()  # [V, D]
-        # subtracting many words of a row in fp32 would leave their rounding behind
-        self._total = sum_open_words(words, self._table).double()  # [N, D]
-        self._square = words.squared_lengths().double()  # [N]
+        self._kind = state.logits.dtype
+        self._table = state.head.word_table().detach().double()  # [V, D]
+        value = words.value.detach().double()
+        self._total = self._table.new_zeros(words.rows, self._table.shape[1])  # [N, D]
+        if len(words):
+            ends = words.offsets[:-1]
+            self._total = F.embedding_bag(
+                words.word, self._table, ends, mode="sum", per_sample_weights=value
+            )
+        self._square = value.new_zeros(words.rows).index_add(0, words.row, value.square())
+        self._words = torch.bincount(words.row, minlength=words.rows)
         self.logits = state.logits.detach().clone()  # [N, C]
-        self.gone: list[int] = []
         order = torch.argsort(words.word, stable=True)
-        self._rows, self._values = words.row[order], words.value.detach()[order]
+        self._rows, self._values = words.row[order], value[order]
         edges = torch.arange(words.dictionary_size + 1)
         self._start = torch.searchsorted(words.word[order].contiguous(), edges)
 
-    @torch.no_grad()
     def try_cut(self, v: int) -> Changed:
         """What would change if the word went too; nothing is changed yet."""
-        place = slice(int(self._start[v]), int(self._start[v + 1]))
-        rows, value = self._rows[place], self._values[place].double()
-        total = self._total[rows] - value[:, None] * self._table[v]
-        length = (self._square[rows] - value.square()).clamp(min=0).sqrt()
-        kind = self._table.dtype
-        return Changed(rows, self._head.finish(total.to(kind), length.to(kind)))
+        rows, left = self._without(v)
+        return Changed(rows, self._logits(left))
+
+    def cut(self, v: int) -> None:
+        rows, left = self._without(v)
+        self._total[rows], self._square[rows], self._words[rows] = (
+            left.total,
+            left.square,
+            left.words,
+        )
+        self.logits[rows] = self._logits(left)
 
     @torch.no_grad()
-    def cut(self, v: int) -> None:
-        changed = self.try_cut(v)
+    def _without(self, v: int) -> tuple[Tensor, _Left]:
         place = slice(int(self._start[v]), int(self._start[v + 1]))
-        value = self._values[place].double()
-        self._total[changed.rows] -= value[:, None] * self._table[v]
-        self._square[changed.rows] -= value.square()
-        self.logits[changed.rows] = changed.logits
-        self.gone.append(v)
+        rows, value = self._rows[place], self._values[place]
+        some = (self._words[rows] > 1).double()
+        total = (self._total[rows] - value[:, None] * self._table[v]) * some[:, None]
+        square = (self._square[rows] - value.square()).clamp(min=0) * some
+        return rows, _Left(total, square, self._words[rows] - 1)
+
+    @torch.no_grad()
+    def _logits(self, left: _Left) -> Tensor:
+        return self._head.finish(left.total.to(self._kind), left.square.sqrt().to(self._kind))

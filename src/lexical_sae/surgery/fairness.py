@@ -125,7 +125,7 @@ def evaluate_bias(
 
 
 def mean_fpr_gap(said: Bools, positive: Bools, groups: Mapping[str, Bools]) -> float:
-    """The mean |FPR gap| alone, for a search that asks for it often."""
+    """The mean |FPR gap| alone; what the search for a cut keeps as it goes, counted anew."""
     itself = bootstrap_weights(len(said), 0, 0)
     return float(mean_fpr_gaps(said, positive, groups, itself)[0])
 

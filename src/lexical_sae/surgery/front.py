@@ -23,6 +23,7 @@ CANDIDATES = 250  # tried in each step
 STEPS = 40
 # What a point of accuracy costs in points of the gap: every price gives a path, the best is taken.
 PRICES = (0.0, 0.5, 1.0, 2.0)
+EXACT = 12  # digits of a gap: beyond, rounding would tell equal ones apart
 SMOOTH = 0.5  # weight of the smooth measures beside the counted ones
 
 
@@ -183,8 +184,8 @@ def walk(
         gap.cut(best)
         right.cut(best)
         left.remove(best)
-        path.append(Step(best, gap.now[0], right.now[0]))
-    return path[: int(np.argmin([first, *(step.gap for step in path)]))]
+        path.append(Step(best, round(gap.now[0], EXACT), right.now[0]))
+    return path[: int(np.argmin([round(first, EXACT), *(step.gap for step in path)]))]
 
 
 def _worth(before: tuple[float, float], after: tuple[float, float]) -> float:

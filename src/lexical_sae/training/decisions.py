@@ -70,7 +70,7 @@ def in_half_precision(precision: str, device: str) -> bool:
     if precision != "auto":
         return precision == "bf16"
     if device == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device == "cpu" and low_precision_is_fast()
 
 

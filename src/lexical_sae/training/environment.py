@@ -35,7 +35,7 @@ def environment(seeds: Mapping[str, int] | None = None) -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",  # a kernel's name can be private
         "cpus": os.cpu_count(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),  # rounding differs with it
-        "native_bf16": low_precision_is_fast(),  # what `precision: auto` goes by
+        "native_bf16": low_precision_is_fast(),  # what `precision: auto` goes by on a CPU
         "threads": torch.get_num_threads(),
         "accelerators": [
             torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())

@@ -7,19 +7,25 @@ carries over better to new texts (docs/choices.md).
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from lexical_sae.training.distributed import rows_of_all_processes
 
+MOST_ROWS = 512  # of a process, evenly spread: tagged words are many, and this is square in them
 TEMPERATURE = 0.3  # of the cosines
 _NEVER = -1e9  # not -inf: a row alone in its batch would have no number
 
 
 def contrast(states: Tensor, labels: Tensor) -> Tensor:
     """states [R, H], labels [R]. For every row: how surprising those of its own class are among all
-    others by their cosine; the mean over the rows of whole batches that have such company."""
+    others by their cosine; the mean over the rows of the batch, of all processes, that have such
+    company. Batches that are accumulated into one step are each taken alone."""
+    stride = max(1, math.ceil(len(states) / MOST_ROWS))
+    states, labels = states[::stride], labels[::stride]
     unit = F.normalize(rows_of_all_processes(states), dim=-1)
     labels = rows_of_all_processes(labels)
     itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
