@@ -22,8 +22,10 @@ _NEVER = -1e9  # not -inf: a row alone in its batch would have no number
 
 def contrast(states: Tensor, labels: Tensor) -> Tensor:
     """states [R, H], labels [R]. For every row: how surprising those of its own class are among all
-    others by their cosine; the mean over the rows of the batch, of all processes, that have such
-    company. Batches that are accumulated into one step are each taken alone."""
+    others by their cosine; the mean over the rows of the batch, of all processes. A row without
+    such company counts 0: with many classes most rows have none, and the few that do would
+    otherwise outweigh the cross-entropy. Batches that are accumulated into one step are each taken
+    alone."""
     stride = max(1, math.ceil(len(states) / MOST_ROWS))
     states, labels = states[::stride], labels[::stride]
     unit = F.normalize(rows_of_all_processes(states), dim=-1)
@@ -34,4 +36,4 @@ def contrast(states: Tensor, labels: Tensor) -> Tensor:
     company = (labels[:, None] == labels) & ~itself
     number = company.sum(1)
     surprise = -likely.masked_fill(~company, 0.0).sum(1) / number.clamp(min=1)
-    return surprise.sum() / (number > 0).sum().clamp(min=1)
+    return surprise.mean()
