@@ -44,7 +44,7 @@ TAGGING = DEFAULT.model_copy(
         "word_dropout": 0.1,
         "start_words": 128,
         "dictionary_rate_factor": 1.0,
-        "guide": Guide(strength=3.0),
+        "guide": Guide(),  # a stronger one took the words from their meaning and brought nothing
         "epochs": 3,
         "batch_size": 16,
         "model": ModelOptions(dictionary="texts", positions="words"),
