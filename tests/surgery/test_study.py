@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lexical_sae.report.finding import Estimate
 from lexical_sae.studies.files import fallback_of, load_study
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Planted, SurgeryConfig
 from lexical_sae.studies.surgery_data import load_study_data
-from lexical_sae.studies.surgery_findings import pareto
+from lexical_sae.studies.surgery_findings import Point, pareto
+from lexical_sae.studies.surgery_summary import bounded
 from lexical_sae.surgery.leak import PROBES, SOURCES
 from lexical_sae.training.config import resolve_config
 from tests.command_line import run
@@ -272,3 +274,14 @@ def test_the_rows_of_the_experiments_fit_their_task(name: str) -> None:
     assert len(found.choosing) == len(found.measured) == 60
     assert found.groups(found.measured)
     assert set(config.positive) <= set(found.measured.label_names)
+
+
+def test_the_summary_names_the_best_cut_that_test_rows_bear() -> None:
+    gaps, right = (0.30, 0.20, 0.14, 0.10), (0.91, 0.905, 0.902, 0.88)
+    points = [Point("w", Estimate(g), Estimate(r)) for g, r in zip(gaps, right, strict=True)]
+    (line,) = bounded(points, 0.01)
+    assert "the first 2 words, gap 14.00 points, 53.3 % of it gone (at least half)" in line
+    assert "accuracy -0.80 points" in line
+    (line,) = bounded(points, 0.0)
+    assert "the first 0 words, gap 30.00 points, 0.0 % of it gone (less than half)" in line
+    assert bounded(points[:1], 0.01) == []

@@ -15,9 +15,14 @@ from lexical_sae.report.finding import Finding
 from lexical_sae.report.study_page import write_study
 from lexical_sae.studies.surgery_config import SurgeryConfig
 from lexical_sae.studies.surgery_evaluation import evaluate_steps
-from lexical_sae.studies.surgery_findings import decomposition, front, groups_table
+from lexical_sae.studies.surgery_findings import (
+    decomposition,
+    front,
+    front_points,
+    groups_table,
+)
 from lexical_sae.studies.surgery_subject import SurgerySubject
-from lexical_sae.studies.surgery_summary import summary
+from lexical_sae.studies.surgery_summary import bounded, summary
 from lexical_sae.studies.treatments import Treatments
 from lexical_sae.surgery.comparison import (
     compare_treatments,
@@ -53,7 +58,8 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
     )
     cut = [step.coordinate for step in path]
     gaps = study.gaps()
-    walked = (front(study, path, gaps), time.perf_counter() - clock)
+    points = front_points(study, path, gaps)
+    walked = (front(points), time.perf_counter() - clock)
     clock = time.perf_counter()
     console.print("comparing treatments", style="dim")
     treated = Treatments(study).all(cut)
@@ -71,6 +77,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
     evaluated = evaluate_steps(study)
     lines = [
         *summary(compared, duels, study.words(cut)),
+        *bounded(points, config.largest_loss),
         *(() if evaluated is None else evaluated.lines),
     ]
     for line in lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.model.lexical_sae import LexicalSAE
@@ -47,27 +48,41 @@ def decomposition(parts: Sequence[GapParts], model: LexicalSAE) -> Finding:
     )
 
 
-def front(study: SurgerySubject, path: Sequence[Step], gaps: Gaps) -> Finding:
-    """Gap and accuracy on rows that no word was chosen on, after each cut."""
+@dataclass(frozen=True)
+class Point:
+    """Gap and accuracy on rows that no word was chosen on, with so many words of the path gone."""
+
+    word: str  # the last of them
+    gap: Estimate
+    accuracy: Estimate
+
+
+def front_points(study: SurgerySubject, path: Sequence[Step], gaps: Gaps) -> list[Point]:
+    """From none of the words to all of them."""
     assert study.model.dictionary is not None
-    found: list[tuple[str, Estimate, Estimate]] = []  # last word, gap, accuracy
+    found = []
     for count in range(len(path) + 1):
         gone = [step.coordinate for step in path[:count]]
         gap = size_estimate(gaps.draws(after_removal(study.measured.state, gone).logits))
         right = after_removal(study.test.state, gone).predicted == study.test.labels
         accuracy = mean_estimate(right.double().numpy(), gaps.seed)
-        found.append((study.model.dictionary.words[gone[-1]] if gone else "–", gap, accuracy))
-    best = pareto([(gap.value or 0.0, accuracy.value or 0.0) for _, gap, accuracy in found])
+        found.append(Point(study.model.dictionary.words[gone[-1]] if gone else "–", gap, accuracy))
+    return found
+
+
+def front(points: Sequence[Point]) -> Finding:
+    """The path as a table, and those of its points that no other beats as a curve."""
+    best = pareto([(one.gap.value or 0.0, one.accuracy.value or 0.0) for one in points])
     rows: list[tuple[Cell, ...]] = [
-        (count, word, *_points(gap), *_points(accuracy), "yes" if count in best else "no")
-        for count, (word, gap, accuracy) in enumerate(found)
+        (k, one.word, *_points(one.gap), *_points(one.accuracy), "yes" if k in best else "no")
+        for k, one in enumerate(points)
     ]
     lines: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, bound in (("mean FPR gap", "value"), ("95 % from", "low"), ("95 % to", "high")):
-        points = [(found[k][2].value, getattr(found[k][1], bound)) for k in best]
-        lines[name] = tuple(sorted((100 * x, 100 * y) for x, y in points if x and y is not None))
+        pairs = [(points[k].accuracy.value, getattr(points[k].gap, bound)) for k in best]
+        lines[name] = tuple(sorted((100 * x, 100 * y) for x, y in pairs if x and y is not None))
     curve = Curve("Gap against accuracy", "task accuracy, %", "mean FPR gap, points", lines)
-    alone = len({found[k][2].value for k in best}) < 2  # a point is no curve
+    alone = len({points[k].accuracy.value for k in best}) < 2  # a point is no curve
     columns = (
         *("words", "last word", "mean FPR gap, points", "from", "to"),
         *("task accuracy, %", "from ", "to ", "on the front"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lexical_sae.report.finding import Estimate
+from lexical_sae.studies.surgery_findings import Point
 from lexical_sae.surgery.comparison import Compared, Duel
 from lexical_sae.surgery.fairness import FEWEST_ROWS
 
@@ -36,6 +37,26 @@ def summary(compared: Sequence[Compared], duels: Sequence[Duel], words: Sequence
         lines.append(f"Random words that are open as often take away {falls}: {verdict}.")
     lines.extend(_leaks(before, after))
     return lines
+
+
+def bounded(points: Sequence[Point], largest_loss: float) -> list[str]:
+    """The best of the points that keep the accuracy on test rows as well: the words were chosen
+    under a bound on validation rows, which other rows need not hold."""
+    gaps = [point.gap.value for point in points]
+    right = [point.accuracy.value for point in points]
+    if len(points) < 2 or gaps[0] is None or right[0] is None or not gaps[0] > 0:
+        return []
+    lost = [right[0] - (one or 0.0) for one in right]
+    kept = [k for k, loss in enumerate(lost) if loss <= largest_loss + 1e-12]
+    best = min(kept, key=lambda k: (gaps[k] or 0.0, k))
+    fall = 1 - (gaps[best] or 0.0) / gaps[0]
+    half = "at least half" if fall >= HALF else "less than half"
+    words = "1 word" if best == 1 else f"{best} words"
+    return [
+        f"With at most {100 * largest_loss:g} points of accuracy lost on test rows too: the first "
+        f"{words}, gap {100 * (gaps[best] or 0.0):.2f} points, {100 * fall:.1f} % of it gone "
+        f"({half}), accuracy {-100 * lost[best]:+.2f} points."
+    ]
 
 
 def _against(duel: Duel) -> str:
