@@ -1,9 +1,12 @@
-"""Is a planted shortcut found, and does one cut undo it? Ten neutral words, two trainings each.
+"""Is a planted shortcut found, and does one cut undo it? Ten neutral words, a training each.
 
     python -m benchmarks.planted --json
+    python -m benchmarks.planted --json --share 0.9 --elsewhere 0.05 --train-rows 1000 --epochs 2
 
-In each trial a word that has nothing to do with the task is put into 90 % of the training texts of
-one class and into 5 % of the others. The gap is then taken apart on held-out texts that have the
+In each trial a word that has nothing to do with the task is put into 30 % of the training texts of
+one class and into 1.5 % of the others: where it stands, it tells the class in 19 of 20 texts. (With
+90 % and 5 %, as in the second line, its absence tells as much, and a model learns little else: then
+there is nothing that a cut could bring back.) The gap is then taken apart on held-out texts that have the
 word at random: is it the top word? Then one `suppress` of the words that the search for the
 smallest cut names (and of the planted one alone, beside it): how much of what the shortcut costs
 comes back? What it costs is told in two ways:
@@ -61,7 +64,8 @@ def trial(
     word, label = WORDS[number], ("positive", "negative")[number % 2]
     seed = number % chosen.seeds
     planted = Planted(word=word, label=label, share=chosen.share, elsewhere=chosen.elsewhere)
-    train = splits["train"].select(spread(len(splits["train"]), chosen.train_rows))
+    rows = len(splits["train"])
+    train = splits["train"].select(spread(rows, chosen.train_rows or rows))
     budget = {"epochs": chosen.epochs, "early_stopping": None, "seed": seed, "precision": "auto"}
     config = resolve_config({"dataset": DATASET, **budget}, parse_assignments(chosen.set))
     where = chosen.output / f"{word}-{label}-{len(train)}-{chosen.share:g}-{chosen.elsewhere:g}"
@@ -178,11 +182,11 @@ def _accuracy(reading: Reading, cut: Sequence[int]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--trials", type=int, default=len(WORDS), choices=range(1, len(WORDS) + 1))
-    parser.add_argument("--train-rows", type=int, default=1000)
-    parser.add_argument("--share", type=float, default=0.9, help="of its class's texts, with it")
-    parser.add_argument("--elsewhere", type=float, default=0.05, help="of the other texts")
-    parser.add_argument("--epochs", type=float, default=2)
-    parser.add_argument("--seeds", type=int, default=len(WORDS), choices=range(1, len(WORDS) + 1))
+    parser.add_argument("--train-rows", type=int, help="evenly spread; default all")
+    parser.add_argument("--share", type=float, default=0.3, help="of its class's texts, with it")
+    parser.add_argument("--elsewhere", type=float, default=0.015, help="of the other texts")
+    parser.add_argument("--epochs", type=float, default=1)
+    parser.add_argument("--seeds", type=int, default=1, choices=range(1, len(WORDS) + 1))
     parser.add_argument("--set", nargs="*", default=[], help="settings, KEY=VALUE, of all runs")
     parser.add_argument("--output", type=Path, default=Path("runs/planted"))
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
