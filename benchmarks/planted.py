@@ -6,10 +6,10 @@
 In each trial a word that has nothing to do with the task is put into 30 % of the training texts of
 one class and into 1.5 % of the others: where it stands, it tells the class in 19 of 20 texts. (With
 90 % and 5 %, as in the second line, its absence tells as much, and a model learns little else: then
-there is nothing that a cut could bring back.) The gap is then taken apart on held-out texts that have the
-word at random: is it the top word? Then one `suppress` of the words that the search for the
-smallest cut names (and of the planted one alone, beside it): how much of what the shortcut costs
-comes back? What it costs is told in two ways:
+there is nothing that a cut could bring back.) The gap is then taken apart on held-out texts that
+have the word at random: is it the top word? Then one `suppress` of the words that the search for
+the smallest cut names (and of the planted one alone, beside it): how much of what the shortcut
+costs comes back? What it costs is told in two ways:
 
 - against the clean model, trained on the same rows with the same seed and budget but nothing
   planted: on the plain test texts, and on the same texts with the word at random;
