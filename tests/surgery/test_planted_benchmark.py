@@ -40,8 +40,8 @@ def test_trials_are_measured_against_a_clean_model(
 ) -> None:
     save_backbone(tmp_path / "backbone")
 
-    def small(values: dict[str, Any]) -> RunConfig:
-        return small_config(tmp_path / "backbone", **values)
+    def small(values: dict[str, Any], assigned: dict[str, Any]) -> RunConfig:
+        return small_config(tmp_path / "backbone", **values, **assigned)
 
     monkeypatch.setattr(planted, "resolve_config", small)
     monkeypatch.setattr(planted, "WORDS", ("garden", "window"))
