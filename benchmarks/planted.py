@@ -94,7 +94,7 @@ def trial(
         groups,
         Rows(held.state, held.labels),
         [place],
-        candidate_words([part.words for part in parts]),
+        candidate_words([part.wider for part in parts]),
         largest_loss=LARGEST_LOSS,
         steps=MOST_WORDS,
     )

@@ -20,7 +20,7 @@ import json
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class Setup:
     rows: int | None = None
     target_words: int = 32
     seeds: int = 1
-    head_rate_factor: float | None = None  # of the twin's head too; None: the recipe's
+    own: dict[str, Any] = field(default_factory=dict)  # further settings, of the twin too
 
 
 SETUPS = {
@@ -60,7 +60,7 @@ SETUPS = {
         # its training rows are phrases; the sentences of validation open a fifth more words
         Setup("sst2", "validation", epochs=1, rows=20_000, target_words=30, seeds=3),
         # heads of 77 classes have more to learn: chosen on training rows (docs/choices.md)
-        Setup("banking77", "test", epochs=4, target_words=60, head_rate_factor=10),
+        Setup("banking77", "test", epochs=4, target_words=60, own={"head_rate_factor": 10}),
         Setup("ag_news", "test", epochs=1, rows=8_000, target_words=48),
     )
 }
@@ -120,10 +120,9 @@ def config_of(setup: Setup, arm: str, seed: int, assignments: Sequence[str] = ()
     # one precision, bfloat16 where the processor has it
     budget: dict[str, Any] = {"epochs": setup.epochs, "early_stopping": None, "seed": seed}
     budget |= {"batch_size": LARGEST, "precision": "auto"}
-    if setup.head_rate_factor is not None:
-        budget["head_rate_factor"] = setup.head_rate_factor
-    # a published recipe has a target of its own, which sets its start and where its terms fade
-    wanted = {} if "recipe" in ARMS[arm] else {"target_words": setup.target_words}
+    # a published recipe has rates and a target of its own, which sets its start and where its terms
+    # fade
+    wanted = {} if "recipe" in ARMS[arm] else {"target_words": setup.target_words, **setup.own}
     given = laid_over({"dataset": setup.name, **budget, **wanted}, ARMS[arm])
     return resolve_config(given, parse_assignments(list(assignments)))
 

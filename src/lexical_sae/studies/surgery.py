@@ -52,7 +52,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         groups,
         Rows(study.validation.state, study.validation.labels),
         study.positive,
-        candidate_words([part.words for part in parts], [part.fpr_gap for part in parts]),
+        candidate_words([part.wider for part in parts]),
         largest_loss=config.largest_loss,
         steps=config.words,
     )

@@ -30,8 +30,7 @@ def decomposition(parts: Sequence[GapParts], model: LexicalSAE) -> Finding:
         *("group", "harmless rows", "flagged", "FPR gap, points"),
         *("wider margin by", "largest parts"),
     )
-    # words that keep a group from being flagged widen its gap too
-    wider = [part.words * (1 if part.fpr_gap >= 0 else -1) for part in parts]
+    wider = [part.wider for part in parts]
     words: list[tuple[Cell, ...]] = [
         (model.dictionary.words[v], sum(max(0.0, float(one[v])) for one in wider) / len(wider))
         for v in candidate_words(wider, limit=SHOWN)

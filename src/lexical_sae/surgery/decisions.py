@@ -29,7 +29,7 @@ class _Left:
 
 
 class Decisions:
-    """Logits of N rows without the words that are gone.
+    """What is left of N rows without the words that are gone, and the logits that it gives.
 
     The head reads one sum per row, so a word leaves by subtraction: only its own rows are touched,
     and their other words are not summed again. `after_removal` is the plain form of the same. Sums
@@ -51,7 +51,6 @@ class Decisions:
             )
         self._square = value.new_zeros(words.rows).index_add(0, words.row, value.square())
         self._words = torch.bincount(words.row, minlength=words.rows)
-        self.logits = state.logits.detach().clone()  # [N, C]
         order = torch.argsort(words.word, stable=True)
         self._rows, self._values = words.row[order], value[order]
         edges = torch.arange(words.dictionary_size + 1)
@@ -62,14 +61,12 @@ class Decisions:
         rows, left = self._without(v)
         return Changed(rows, self._logits(left))
 
-    def cut(self, v: int) -> None:
+    def cut(self, v: int) -> Changed:
         rows, left = self._without(v)
-        self._total[rows], self._square[rows], self._words[rows] = (
-            left.total,
-            left.square,
-            left.words,
-        )
-        self.logits[rows] = self._logits(left)
+        self._total[rows] = left.total
+        self._square[rows] = left.square
+        self._words[rows] = left.words
+        return Changed(rows, self._logits(left))
 
     @torch.no_grad()
     def _without(self, v: int) -> tuple[Tensor, _Left]:

@@ -79,10 +79,9 @@ class GapMeter:
         return _mean_size(self._gaps + self._moved(changed))
 
     def cut(self, v: int) -> None:
-        changed = self.decisions.try_cut(v)
+        changed = self.decisions.cut(v)
         self._gaps = self._gaps + self._moved(changed)
         self._said[changed.rows] = self._both(changed.logits)
-        self.decisions.cut(v)
 
     def _moved(self, changed: Changed) -> Tensor:
         apart = self._both(changed.logits) - self._said[changed.rows]
@@ -116,10 +115,9 @@ class TaskMeter:
         return self._mean(self._sum + self._moved(changed).sum(0))
 
     def cut(self, v: int) -> None:
-        changed = self.decisions.try_cut(v)
+        changed = self.decisions.cut(v)
         self._right[changed.rows] += self._moved(changed)
         self._sum = self._right.sum(0)
-        self.decisions.cut(v)
 
     def _moved(self, changed: Changed) -> Tensor:
         return self._both(changed.logits, self._labels[changed.rows]) - self._right[changed.rows]
@@ -200,16 +198,11 @@ def _mean_size(gaps: Tensor) -> tuple[float, float]:
     return counted, smooth
 
 
-def candidate_words(
-    parts: Sequence[Tensor], gaps: Sequence[float] | None = None, limit: int = CANDIDATES
-) -> list[int]:
-    """Words by how much they widen the gaps of all groups together, the largest first. A group that
-    is flagged less often than others (a negative one of `gaps`) has its gap from words that keep
-    it from being flagged."""
-    if not parts:
+def candidate_words(wider: Sequence[Tensor], limit: int = CANDIDATES) -> list[int]:
+    """Words by how much they widen the gaps of all groups together, the largest first; `wider` [V]
+    has each group's parts."""
+    if not wider:
         return []
-    signs = [1.0] * len(parts) if gaps is None else [float(np.sign(gap)) for gap in gaps]
-    wider = [sign * part for sign, part in zip(signs, parts, strict=True)]
-    total = torch.stack(wider).clamp(min=0).sum(0)  # [V]
+    total = torch.stack(list(wider)).clamp(min=0).sum(0)  # [V]
     order = torch.argsort(total, descending=True, stable=True)[:limit]
     return [v for v in order.tolist() if total[v] > 0]

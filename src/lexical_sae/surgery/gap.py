@@ -35,6 +35,12 @@ class GapParts:
     words: Tensor  # [V] mean contribution there minus mean contribution elsewhere
     bias: float
 
+    @property
+    def wider(self) -> Tensor:
+        """[V]: by how much each word widens the gap. A group that is flagged less often than others
+        has its gap from words that keep it from being flagged."""
+        return self.words if self.fpr_gap >= 0 else -self.words
+
     def top(self, count: int) -> list[tuple[int, float]]:
         """(coordinate, part), the largest first, of the words that widen the gap."""
         order = torch.argsort(self.words, descending=True, stable=True)[:count].tolist()
