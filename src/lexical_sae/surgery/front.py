@@ -170,12 +170,12 @@ def walk(
     path: list[Step] = []
     left = list(candidates)[:CANDIDATES]
     while left and len(path) < steps:
-        worths = {}
+        worths, wide, before = {}, gap.now, right.now
         for v in left:
             accuracy = right.tried(right.decisions.try_cut(v))
             if accuracy[0] >= allowed:
-                narrowed = _worth(gap.now, gap.tried(gap.decisions.try_cut(v)))
-                worths[v] = narrowed - price * max(0.0, _worth(right.now, accuracy))
+                narrowed = _worth(wide, gap.tried(gap.decisions.try_cut(v)))
+                worths[v] = narrowed - price * max(0.0, _worth(before, accuracy))
         best = max(worths, key=lambda v: worths[v], default=None)
         if best is None or worths[best] <= 1e-12:
             break
