@@ -39,9 +39,10 @@ from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Planted
 from lexical_sae.surgery.effect import after_removal
-from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
+from lexical_sae.surgery.front import candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, direction_of, flagged_rows
 from lexical_sae.surgery.groups import groups_of_terms
+from lexical_sae.surgery.meters import Rows
 from lexical_sae.surgery.selection import find_words
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import load_splits

@@ -24,6 +24,12 @@ def test_gradcheck_with_pairs_in_any_order() -> None:
     assert torch.autograd.gradcheck(lambda *x: pair_logits(*x, position, word), inputs)
 
 
+def test_gradcheck_without_a_bias() -> None:
+    h, E, _, position, word = _problem(1, torch.float64)
+    inputs = [t.requires_grad_() for t in (h, E)]
+    assert torch.autograd.gradcheck(lambda *x: pair_logits(*x, None, position, word), inputs)
+
+
 def test_gradcheck_without_pairs() -> None:
     h, E, b, *_ = _problem(0, torch.float64)
     none = torch.empty(0, dtype=torch.long)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lexical_sae.attribution.contributions import compute_attribution_tensor, sum_by_row
 from lexical_sae.attribution.verify import verify_sum
 from lexical_sae.model.bcos import BcosHead
+from lexical_sae.model.heads import Head
 from lexical_sae.model.reference import plain_effective
 from tests.properties.cases import Case, cases
 
@@ -36,6 +37,27 @@ def test_chosen_classes_are_columns_of_all(case: Case, data: st.DataObject) -> N
     total = sum_by_row(everything, state.open_words.row, state.open_words.rows)
     logits = state.logits.reshape(state.open_words.rows, -1)
     torch.testing.assert_close(total + state.head.effective_bias(state.open_words), logits)
+
+
+@given(cases(dtype=torch.float64), st.integers(0, 10**6))
+def test_weights_of_the_decided_class_and_their_gradients_are_the_gathered_ones(
+    case: Case, seed: int
+) -> None:
+    state = case.state()
+    words, classes = state.open_words, state.predicted.reshape(-1)
+    assume(len(words) > 0)
+    pull = torch.randn(len(words), generator=torch.Generator().manual_seed(seed)).double()
+    parameters = list(state.head.parameters())
+    forms = (state.head.decided_weights, lambda *given: Head.decided_weights(state.head, *given))
+    found = []
+    for form in forms:
+        weights = form(words, classes)
+        gradients = torch.autograd.grad(
+            (pull * weights).sum(), parameters, allow_unused=True, retain_graph=True
+        )
+        found.append((weights, *(0 if one is None else one for one in gradients)))
+    for fast, plain in zip(*found, strict=True):
+        torch.testing.assert_close(fast, plain)
 
 
 @given(cases())

@@ -12,8 +12,8 @@ from lexical_sae.evaluation.reading import read_texts
 from lexical_sae.surgery.decisions import Decisions
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.fairness import mean_fpr_gap
-from lexical_sae.surgery.front import GapMeter, Rows, TaskMeter
 from lexical_sae.surgery.gap import flagged_rows
+from lexical_sae.surgery.meters import GapMeter, Rows, TaskMeter
 from tests.tiny import TEXTS, tiny_model
 
 HEADS = {

@@ -20,14 +20,7 @@ from lexical_sae.surgery.erasure import (
     rows_after_slice,
     slice_words,
 )
-from lexical_sae.surgery.front import (
-    GapMeter,
-    Rows,
-    TaskMeter,
-    candidate_words,
-    greedy_cut,
-    walk,
-)
+from lexical_sae.surgery.front import candidate_words, greedy_cut, walk
 from lexical_sae.surgery.gap import (
     GapParts,
     decompose_gap,
@@ -36,6 +29,7 @@ from lexical_sae.surgery.gap import (
     positive_scores,
 )
 from lexical_sae.surgery.leak import measure_leak, sparse_rows
+from lexical_sae.surgery.meters import GapMeter, Rows, TaskMeter
 from tests.tiny import TEXTS, tiny_model
 
 MODEL = tiny_model("bert", labels=["fine", "toxic"])
@@ -109,7 +103,7 @@ def test_the_greedy_cut_lowers_the_gap_and_keeps_the_accuracy() -> None:
     assert candidates == [spurious]
     path = greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], candidates)
     assert [step.coordinate for step in path] == [spurious]
-    assert path[0].gap == 0
+    assert path[0].left == 0
     assert path[0].accuracy == 1
     assert greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], []) == []
     assert candidate_words([]) == []
@@ -123,7 +117,7 @@ def test_a_group_that_two_words_flag_by_far_is_freed_of_both() -> None:
     assert np.array_equal(flagged_rows(after_removal(state, [0]).logits, [1]), rows)
     path = greedy_cut(Rows(state, gold), {"g": rows}, Rows(state, gold), [1], [0, 1, 2])
     assert [step.coordinate for step in path] == [0, 1]
-    assert [step.gap for step in path] == [0.5, 0.0]
+    assert [step.left for step in path] == [0.5, 0.0]
 
 
 def test_a_price_spares_words_that_the_task_needs() -> None:
@@ -162,7 +156,7 @@ def test_every_word_at_the_end_brought_something_whatever_the_rounding() -> None
         state = linear_state(120, [(i, v) for i, v in opened], weights)
         rows = Rows(state, torch.zeros(120, dtype=torch.long))
         path = greedy_cut(rows, groups, rows, [1], list(range(8)), largest_loss=1.0)
-        gaps = [step.gap for step in path]
+        gaps = [step.left for step in path]
         assert all(gap > gaps[-1] + 1e-9 for gap in gaps[:-1]), seed
 
 

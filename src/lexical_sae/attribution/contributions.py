@@ -37,8 +37,8 @@ def compute_attribution_tensor(
             raise ValueError(
                 f"row_classes goes from {low} to {high}; expected 0 to {state.head.classes - 1}."
             )
-        per_pair = row_classes.reshape(-1)[open_words.row][:, None]  # [P, 1]
-        return open_words.value * state.effective_weights(per_pair)[:, 0]
+        weights = state.head.decided_weights(open_words, row_classes.reshape(-1))  # [P]
+        return open_words.value * weights
     if classes is None:
         return open_words.value[:, None] * state.effective_weights()
     wanted = [classes] if isinstance(classes, int) else list(classes)

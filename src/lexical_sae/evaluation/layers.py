@@ -134,5 +134,5 @@ def _contributed(
         window=lexical.window,
         saturation=lexical.saturation,
     )
-    weight = state.effective_weights(decided[open_words.row][:, None])[:, 0]  # [P]
+    weight = state.head.decided_weights(open_words, decided)  # [P]
     return sum_by_row(weight * s, open_words.row, open_words.rows)

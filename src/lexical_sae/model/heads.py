@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.pair_logits import pair_logits
 from lexical_sae.model.precision import in_full_precision
 
 # Pairs per step when effective weights are formed, so that [P, width] is never held for a
@@ -57,6 +58,11 @@ class Head(nn.Module, ABC):
     ) -> Tensor:
         """W_eff(s) of `open_words` at the pairs (row [Q], word [Q]), open or not: [Q, K] for the
         classes [K], or [Q, 1] for one class per pair if classes is [Q, 1]."""
+
+    def decided_weights(self, open_words: OpenWords, row_classes: Tensor) -> Tensor:
+        """W_eff(s) at the open words themselves, [P], for each row's own class [rows]."""
+        classes = row_classes[open_words.row][:, None]
+        return self.effective_weights(open_words, classes, open_words.row, open_words.word)[:, 0]
 
     @abstractmethod
     def effective_bias(self, open_words: OpenWords) -> Tensor:
@@ -168,6 +174,13 @@ class MLPHead(Head):
                 weights = through @ self.W2[classes].T  # [q, K]
             parts.append(weights)
         return torch.cat(parts)
+
+    @in_full_precision
+    def decided_weights(self, open_words: OpenWords, row_classes: Tensor) -> Tensor:
+        """The form of the base class gathers [P, width] several times; here a row's part of the
+        product is formed once, and nothing wider than [rows, width] is held."""
+        through = self._active(open_words) * self.W2[row_classes]  # [rows, width]
+        return pair_logits(through, self.W1, None, open_words.row, open_words.word)
 
     @in_full_precision
     def effective_bias(self, open_words: OpenWords) -> Tensor:

@@ -59,10 +59,11 @@ def _weighted_row_sums(table: Tensor, index: Tensor, weight: Tensor, offsets: Te
 class _PairLogits(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, h: Tensor, E: Tensor, b: Tensor, position: Tensor, word: Tensor
+        ctx: Any, h: Tensor, E: Tensor, b: Tensor | None, position: Tensor, word: Tensor
     ) -> Tensor:
         ctx.save_for_backward(h, E, position, word)
-        return sampled_products(h, E, position, word) + b[word]
+        z = sampled_products(h, E, position, word)
+        return z if b is None else z + b[word]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -82,8 +83,8 @@ class _PairLogits(torch.autograd.Function):
         return grad_h, grad_E, grad_b, None, None
 
 
-def pair_logits(h: Tensor, E: Tensor, b: Tensor, position: Tensor, word: Tensor) -> Tensor:
-    """h [N, H], E [V, H], b [V], position [P], word [P] → z [P], in the order of the pairs."""
+def pair_logits(h: Tensor, E: Tensor, b: Tensor | None, position: Tensor, word: Tensor) -> Tensor:
+    """h [N, H], E [V, H], b [V] or none, position [P], word [P] → z [P], in the pairs' order."""
     if position.numel() and bool((position[1:] < position[:-1]).any()):
         order = torch.argsort(position, stable=True)
         z: Tensor = _PairLogits.apply(h, E, b, position[order], word[order])

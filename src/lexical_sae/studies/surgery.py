@@ -31,8 +31,9 @@ from lexical_sae.surgery.comparison import (
     leaks_table,
     rates_table,
 )
-from lexical_sae.surgery.front import Rows, candidate_words, greedy_cut
+from lexical_sae.surgery.front import candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, flagged_rows
+from lexical_sae.surgery.meters import Rows
 from lexical_sae.training.environment import environment, plain_values, write_json
 
 

@@ -15,9 +15,10 @@ from lexical_sae.model.state import CircuitState
 from lexical_sae.report.finding import Cell, Estimate, FindingTable
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.fairness import DRAWS, BiasReport, estimate, evaluate_bias, mean_fpr_gaps
-from lexical_sae.surgery.front import Rows, Step
+from lexical_sae.surgery.front import Step
 from lexical_sae.surgery.gap import flagged_rows, positive_scores
 from lexical_sae.surgery.leak import Leak
+from lexical_sae.surgery.meters import Rows
 from lexical_sae.surgery.rates import Bools, Floats, Frames, Weights, bootstrap_weights, divided
 
 

@@ -28,6 +28,7 @@ from lexical_sae.training.combinations import TERMS
 from lexical_sae.training.config import RunConfig
 from lexical_sae.training.encoding import choose_max_length, encode_dataset
 from lexical_sae.training.final_measure import final_measure, untrained_reference
+from lexical_sae.training.freed_memory import freed_memory_kept
 from lexical_sae.training.guide import build_guide
 from lexical_sae.training.head_start import fit_head
 from lexical_sae.training.interrupt import StopOnSignal
@@ -157,7 +158,7 @@ def fit(
     )
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
     processor = time.process_time()
-    with watch.part("training"), signals.listening():
+    with watch.part("training"), signals.listening(), freed_memory_kept():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     watch.seconds["training"] += trainer.seconds_before
     # what the processors worked: on a machine that is shared, the steadier of the two
