@@ -1,8 +1,8 @@
 """The smallest cut: words taken out one by one, the one that is worth most first.
 
-What is to fall is the gap between groups, or the errors on the rows with groups: where a shortcut is
-to go, and they have it at random, being right there is what is wanted. The words are chosen on these
-rows and other rows of the task; what is shown is measured on others again.
+What is to fall is the gap between groups, or the errors on the rows with groups: where a shortcut
+is to go, and they have it at random, being right there is what is wanted. The words are chosen on
+these rows and other rows of the task; what is shown is measured on others again.
 """
 
 from __future__ import annotations
