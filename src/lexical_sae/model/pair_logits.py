@@ -74,10 +74,8 @@ class _PairLogits(torch.autograd.Function):
             grad_h = _weighted_row_sums(E, word, grad, row_offsets(position, h.shape[0]))
         if ctx.needs_input_grad[1]:
             by_word = torch.argsort(word, stable=True)
-            touched, counts = torch.unique_consecutive(word[by_word], return_counts=True)
-            offsets = F.pad(counts.cumsum(0), (1, 0))
-            grad_E = torch.zeros_like(E)
-            grad_E[touched] = _weighted_row_sums(h, position[by_word], grad[by_word], offsets)
+            offsets = row_offsets(word[by_word], E.shape[0])  # words without a pair get 0
+            grad_E = _weighted_row_sums(h, position[by_word], grad[by_word], offsets)
         if ctx.needs_input_grad[2]:
             grad_b = grad.new_zeros(E.shape[0]).index_add_(0, word, grad)
         return grad_h, grad_E, grad_b, None, None

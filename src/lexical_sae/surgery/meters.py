@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -136,6 +137,33 @@ class ErrorMeter(TaskMeter):
     def _mean(self, total: Tensor) -> tuple[float, float]:
         counted, smooth = super()._mean(total)
         return 1 - counted, 1 - smooth
+
+
+class WrongMeter:
+    """What is wrong with rows that have groups: their mean |FPR gap| and their share of errors,
+    added up. By the gap alone, words that the decision needs would go with those behind it: without
+    them nothing is flagged, and nobody more often than others."""
+
+    def __init__(self, rows: Rows, positive: Sequence[int], groups: Mapping[str, Bools]) -> None:
+        gold = np.isin(rows.labels.numpy(), list(positive))
+        self.gap = GapMeter(rows.state, positive, gold, groups)
+        self.errors = ErrorMeter(rows)
+        self.decisions = self.gap.decisions
+
+    @property
+    def now(self) -> tuple[float, float]:
+        return _added(self.gap.now, self.errors.now)
+
+    def tried(self, changed: Changed) -> tuple[float, float]:
+        return _added(self.gap.tried(changed), self.errors.tried(changed))
+
+    def cut(self, v: int) -> None:
+        self.gap.cut(v)
+        self.errors.cut(v)
+
+
+def _added(some: tuple[float, float], others: tuple[float, float]) -> tuple[float, float]:
+    return some[0] + others[0], some[1] + others[1]
 
 
 def _mean_size(gaps: Tensor) -> tuple[float, float]:
