@@ -15,6 +15,7 @@ from torch import Tensor
 
 # Below this many rows, making the low copy of the dictionary takes what it would spare.
 FEWEST_ROWS = 128
+_BLOCK = 512  # words
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +58,17 @@ def make_screen(h: Tensor, E: Tensor, b: Tensor) -> Screen:
     fast = h.device.type == "cpu" and h.dtype == torch.float32 and low_precision_is_fast()
     if not fast or h.shape[0] < FEWEST_ROWS:
         return Screen(h, E, slack, slack)
-    low, long = h.bfloat16(), _lengths(E)
-    # What rounding both operands adds, since (h + δh)·(E + δE) − h·E = δh·(E + δE) + h·δE, and
-    # |δE| is at most `part` of |E|. Their products are exact in single precision, in which they are
-    # summed. To measure |δE| would narrow this by less than half, and takes longer than the
-    # pairs that it spares.
-    part, least = torch.finfo(low.dtype).eps / 2, torch.finfo(low.dtype).tiny * h.shape[1]
-    extra = _longest(h - low) * ((1 + part) * long + least) + _longest(h) * (part * long + least)
-    return Screen(low, E.bfloat16(), slack + (1 + 1e-5) * extra, slack)
+    low, table = h.bfloat16(), torch.empty_like(E, dtype=torch.bfloat16)
+    longest, moved = _longest(h), _longest(h - low)
+    extra = torch.empty_like(slack)
+    # What rounding both operands adds, since (h + δh)·(E + δE) − h·E = δh·(E + δE) + h·δE. Their
+    # products are exact in single precision, in which they are summed. In blocks that fit in cache.
+    for part in range(0, len(E), _BLOCK):
+        words = slice(part, part + _BLOCK)
+        table[words] = E[words]
+        rounded = table[words].float()
+        extra[words] = moved * _lengths(rounded) + longest * _lengths(E[words] - rounded)
+    return Screen(low, table, slack + (1 + 1e-5) * extra, slack)
 
 
 def _lengths(rows: Tensor) -> Tensor:
