@@ -50,7 +50,7 @@ from lexical_sae.training.config import parse_assignments, resolve_config
 from lexical_sae.training.run import Data
 
 DATASET = "movie_snippets"
-LARGEST_LOSS, MOST_WORDS = 0.02, 10
+LARGEST_LOSS, MOST_WORDS = 0.02, 25
 PLAIN, AT_RANDOM = "plain texts", "texts with the word at random"
 TEXTS = {"plain": PLAIN, "spurious": AT_RANDOM}
 WORDS = (
@@ -96,6 +96,7 @@ def trial(
         Rows(held.state, held.labels),
         [place],
         candidate_words([part.wider for part in parts]),
+        aim="gap and errors",
         largest_loss=LARGEST_LOSS,
         steps=MOST_WORDS,
     )

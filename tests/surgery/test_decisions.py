@@ -13,7 +13,7 @@ from lexical_sae.surgery.decisions import Decisions
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.fairness import mean_fpr_gap
 from lexical_sae.surgery.gap import flagged_rows
-from lexical_sae.surgery.meters import GapMeter, Rows, TaskMeter
+from lexical_sae.surgery.meters import GapMeter, Rows, TaskMeter, WrongMeter
 from tests.tiny import TEXTS, tiny_model
 
 HEADS = {
@@ -67,11 +67,14 @@ def test_meters_say_what_counting_anew_says() -> None:
     groups = {"first": np.arange(len(TEXTS)) < 70, "odd": np.arange(len(TEXTS)) % 3 == 0}
     gap = GapMeter(state, [1], gold, groups)
     right = TaskMeter(Rows(state, torch.tensor(LABELS)))
+    wrong = WrongMeter(Rows(state, torch.tensor(LABELS)), [1], groups)
     gone: list[int] = []
     for v in OPEN["mlp"][:12]:
         expected = gap.tried(gap.decisions.try_cut(v)), right.tried(right.decisions.try_cut(v))
+        both = wrong.tried(wrong.decisions.try_cut(v))
         gap.cut(v)
         right.cut(v)
+        wrong.cut(v)
         gone.append(v)
         logits = after_removal(state, gone).logits
         assert gap.now == pytest.approx(expected[0])
@@ -80,3 +83,6 @@ def test_meters_say_what_counting_anew_says() -> None:
         assert right.now[0] == pytest.approx(
             float((logits.argmax(-1) == torch.tensor(LABELS)).double().mean())
         )
+        together = [a + 1 - b for a, b in zip(gap.now, right.now, strict=True)]
+        assert wrong.now == pytest.approx(together)
+        assert both == pytest.approx(together)

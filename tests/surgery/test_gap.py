@@ -146,6 +146,22 @@ def test_a_price_spares_words_that_the_task_needs() -> None:
         assert [step.coordinate for step in path] == words
 
 
+def test_errors_keep_words_that_the_decision_needs() -> None:
+    """Word 0 flags half of the group and is what all toxic rows are known by; word 1 flags a
+    quarter of the group and nothing else. Without both there is no gap, and nothing is found."""
+    flagged = {*range(20)} | {*range(80, 140)}
+    opened = [(i, 0) for i in flagged] + [(i, 1) for i in range(20, 30)]
+    state = linear_state(140, opened, [3.0, 3.0])
+    rows = Rows(state, (torch.arange(140) >= 80).long())
+    groups = {"g": np.arange(140) < 40}
+    found = {
+        aim: greedy_cut(rows, groups, rows, [1], [0, 1], aim=aim, largest_loss=1.0)
+        for aim in ("gap", "gap and errors")
+    }
+    assert [step.coordinate for step in found["gap"]] == [0, 1]
+    assert [step.coordinate for step in found["gap and errors"]] == [1]
+
+
 def test_every_word_at_the_end_brought_something_whatever_the_rounding() -> None:
     """Gaps are kept by adding up, so that equal ones differ in their last digits."""
     groups = {"a": np.arange(120) < 40, "b": (np.arange(120) >= 40) & (np.arange(120) < 70)}

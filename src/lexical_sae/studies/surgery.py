@@ -54,6 +54,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         Rows(study.validation.state, study.validation.labels),
         study.positive,
         candidate_words([part.wider for part in parts]),
+        aim=config.aim,
         largest_loss=config.largest_loss,
         steps=config.words,
     )

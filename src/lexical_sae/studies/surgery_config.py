@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from lexical_sae.studies.cells import Cell, run_cell
 from lexical_sae.studies.grid_config import known_names
 from lexical_sae.studies.strict import Strict
+from lexical_sae.surgery.front import Aim
 
 
 class Biased(Strict):
@@ -52,6 +53,7 @@ class SurgeryConfig(Strict):
     biased: Biased | None = None
     planted: Planted | None = None
     concept: str | list[str] | None = None  # lists of words whose mention is erased and probed for
+    aim: Aim = "gap"  # what is to fall on rows with groups
     largest_loss: Annotated[float, Field(ge=0, le=1)] = 0.01  # of accuracy, on validation rows
     words: Annotated[int, Field(ge=1, le=200)] = 80  # that may be cut out at the most
     evaluate: list[str] | None = None  # steps of the evaluation, on the trained model

@@ -1,8 +1,8 @@
 """The smallest cut: words taken out one by one, the one that is worth most first.
 
-What is to fall is the gap between groups, or the errors on the rows with groups: where a shortcut
-is to go, and they have it at random, being right there is what is wanted. The words are chosen on
-these rows and other rows of the task; what is shown is measured on others again.
+What is to fall is the gap between groups, or the gap and the errors on the rows with groups: where
+a shortcut is to go and those rows have it at random, being right there is what is wanted. The words
+are chosen on these rows and the task's validation rows; what is shown is measured on others.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lexical_sae.surgery.meters import ErrorMeter, GapMeter, Meter, Rows, TaskMeter
+from lexical_sae.surgery.meters import GapMeter, Meter, Rows, TaskMeter, WrongMeter
 from lexical_sae.surgery.rates import Bools
 
-Aim = Literal["gap", "accuracy"]
+Aim = Literal["gap", "gap and errors"]
 
 CANDIDATES = 250  # tried in each step
 STEPS = 40
@@ -35,7 +35,7 @@ class Step:
     """One more word gone, and where that leads on the rows that words are chosen on."""
 
     coordinate: int
-    left: float  # of the gap, or of the errors: what the search is to narrow
+    left: float  # of what is to fall: the gap, or the gap and the share of errors
     accuracy: float  # of the task
 
 
@@ -50,15 +50,15 @@ def greedy_cut(
     largest_loss: float = 0.01,
     steps: int = STEPS,
 ) -> list[Step]:
-    """The path that leaves the smallest mean |FPR gap|, or the fewest errors on the rows with
-    groups, while the task's accuracy falls by no more than `largest_loss` in all. One path is
-    walked for each price of accuracy; of equal ends the shorter path counts."""
+    """The path that leaves the least of what is to fall, the mean |FPR gap| of the rows with groups
+    or that and their errors, while the task's accuracy falls by no more than `largest_loss` in all.
+    One path is walked for each price of accuracy; of equal ends the shorter path counts."""
     gold = np.isin(biased.labels.numpy(), list(positive))
     paths = []
     for price in PRICES:
-        wrong: Meter = ErrorMeter(biased)
-        if aim == "gap":
-            wrong = GapMeter(biased.state, positive, gold, groups)
+        wrong: Meter = GapMeter(biased.state, positive, gold, groups)
+        if aim == "gap and errors":
+            wrong = WrongMeter(biased, positive, groups)
         if math.isnan(wrong.now[0]):  # no group is large enough to have a gap
             return []
         paths.append(walk(wrong, TaskMeter(task), candidates, price, largest_loss, steps))
