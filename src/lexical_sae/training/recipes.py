@@ -42,7 +42,7 @@ TAGGING = DEFAULT.model_copy(
     update={
         "target_words": 34,
         "word_dropout": 0.1,
-        "start_words": 64,  # twice as many cost time and bring nothing
+        "start_words": 128,
         "dictionary_rate_factor": 1.0,
         "guide": Guide(),  # a stronger one took the words from their meaning and brought nothing
         "epochs": 3,
