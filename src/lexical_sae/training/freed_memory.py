@@ -19,7 +19,8 @@ _MMAP_MAX, _MMAP_MAX_DEFAULT = -4, 65536
 
 @contextlib.contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Within the block freed memory stays with the process; afterwards what is free goes back.
+    """Within the block freed memory stays with the process; afterwards what is free goes back. An
+    aligned block does not fit into the hole of its like, so the first few still take new pages.
     Elsewhere than on the GNU C library nothing is done."""
     if platform.libc_ver()[0] != "glibc":
         yield
