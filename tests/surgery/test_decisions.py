@@ -65,7 +65,7 @@ def test_a_row_without_words_is_decided_as_an_empty_one(head: str) -> None:
 def test_meters_say_what_counting_anew_says() -> None:
     state, gold = STATES["mlp"], np.array(LABELS) == 1
     groups = {"first": np.arange(len(TEXTS)) < 70, "odd": np.arange(len(TEXTS)) % 3 == 0}
-    gap = GapMeter(state, [1], gold, groups)
+    gap = GapMeter(Rows(state, torch.tensor(LABELS)), [1], groups)
     right = TaskMeter(Rows(state, torch.tensor(LABELS)))
     wrong = WrongMeter(Rows(state, torch.tensor(LABELS)), [1], groups)
     gone: list[int] = []

@@ -123,12 +123,12 @@ def test_a_group_that_two_words_flag_by_far_is_freed_of_both() -> None:
 def test_a_price_spares_words_that_the_task_needs() -> None:
     """Word 0 makes most of the gap and is what the task's toxic rows are known by."""
     biased = linear_state(80, [(i, int(i >= 20)) for i in range(32)], [3.0, 3.0])
-    groups, gold = {"g": np.arange(80) < 40}, np.zeros(80, dtype=bool)
+    groups, rows = {"g": np.arange(80) < 40}, Rows(biased, torch.zeros(80, dtype=torch.long))
     task = linear_state(100, [(i, 0) for i in range(10)], [3.0, 3.0])
     labels = (torch.arange(100) < 10).long()
     paths = {
         price: walk(
-            GapMeter(biased, [1], gold, groups),
+            GapMeter(rows, [1], groups),
             TaskMeter(Rows(task, labels)),
             [0, 1],
             price,
@@ -140,7 +140,6 @@ def test_a_price_spares_words_that_the_task_needs() -> None:
     assert [step.coordinate for step in paths[0.0]] == [0, 1]
     assert [step.coordinate for step in paths[10.0]] == [1]
     assert paths[10.0][0].accuracy == 1.0
-    rows = Rows(biased, torch.zeros(80, dtype=torch.long))
     for loss, words in ((0.2, [0, 1]), (0.0, [1])):  # the best path that the task can bear
         path = greedy_cut(rows, groups, Rows(task, labels), [1], [0, 1], largest_loss=loss)
         assert [step.coordinate for step in path] == words

@@ -53,12 +53,10 @@ def greedy_cut(
     """The path that leaves the least of what is to fall, the mean |FPR gap| of the rows with groups
     or that and their errors, while the task's accuracy falls by no more than `largest_loss` in all.
     One path is walked for each price of accuracy; of equal ends the shorter path counts."""
-    gold = np.isin(biased.labels.numpy(), list(positive))
+    measure = GapMeter if aim == "gap" else WrongMeter
     paths = []
     for price in PRICES:
-        wrong: Meter = GapMeter(biased.state, positive, gold, groups)
-        if aim == "gap and errors":
-            wrong = WrongMeter(biased, positive, groups)
+        wrong: Meter = measure(biased, positive, groups)
         if math.isnan(wrong.now[0]):  # no group is large enough to have a gap
             return []
         paths.append(walk(wrong, TaskMeter(task), candidates, price, largest_loss, steps))

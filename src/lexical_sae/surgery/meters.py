@@ -51,16 +51,15 @@ class GapMeter:
     decision, and only the smooth measure tells which one leads on. nan if no group is large enough.
     """
 
-    def __init__(
-        self, state: CircuitState, positive: Sequence[int], gold: Bools, groups: Mapping[str, Bools]
-    ) -> None:
+    def __init__(self, rows: Rows, positive: Sequence[int], groups: Mapping[str, Bools]) -> None:
+        state, gold = rows.state, np.isin(rows.labels.numpy(), list(positive))
         self.decisions = Decisions(state)
         self._positive = torch.zeros(state.logits.shape[1], dtype=torch.bool)
         self._positive[list(positive)] = True
         harmless = torch.from_numpy(~gold)
-        large = [rows & ~gold for rows in groups.values() if (rows & ~gold).sum() >= FEWEST_ROWS]
+        large = [own & ~gold for own in groups.values() if (own & ~gold).sum() >= FEWEST_ROWS]
         overall = harmless.double() / max(1, int(harmless.sum()))
-        means = [torch.from_numpy(rows / rows.sum()) - overall for rows in large]
+        means = [torch.from_numpy(own / own.sum()) - overall for own in large]
         # [N, G]: each column weighs the rows as a group's rate minus that of all
         self._contrast = torch.stack(means, 1) if means else overall.new_zeros(len(overall), 0)
         margins = self._margins(state.logits)
@@ -145,8 +144,7 @@ class WrongMeter:
     them nothing is flagged, and nobody more often than others."""
 
     def __init__(self, rows: Rows, positive: Sequence[int], groups: Mapping[str, Bools]) -> None:
-        gold = np.isin(rows.labels.numpy(), list(positive))
-        self.gap = GapMeter(rows.state, positive, gold, groups)
+        self.gap = GapMeter(rows, positive, groups)
         self.errors = ErrorMeter(rows)
         self.decisions = self.gap.decisions
 
