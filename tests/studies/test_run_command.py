@@ -53,6 +53,20 @@ def test_the_quick_part_is_laid_over_the_rest(files: StudyFiles) -> None:
     assert load_study(file, quick=True, seeds=4).seeds == 4  # type: ignore[attr-defined]
 
 
+def test_datasets_can_be_chosen_and_keep_their_settings() -> None:
+    file = EXPERIMENTS / "cpu" / "ablation.yaml"
+    own = load_study(file).datasets["sst2"]  # type: ignore[attr-defined]
+    assert own
+    for given in ("datasets=[sst2]", "datasets=sst2"):
+        assert load_study(file, [given]).datasets == {"sst2": own}  # type: ignore[attr-defined]
+    other = load_study(file, ["datasets=[sst2, imdb]"])
+    assert other.datasets == {"sst2": own, "imdb": {}}  # type: ignore[attr-defined]
+    added = load_study(file, ["datasets.sst2.epochs=3"])  # a mapping changes what it names
+    assert list(added.datasets) == ["movie_snippets", "sst2"]  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="names a dataset twice"):
+        load_study(file, ["datasets=[sst2, sst2]"])
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

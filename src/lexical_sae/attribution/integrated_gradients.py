@@ -14,8 +14,9 @@ from torch import Tensor
 
 from lexical_sae.attribution.contributions import compute_attribution_tensor
 from lexical_sae.model.bcos import BcosHead
-from lexical_sae.model.heads import MLPHead, sum_open_words
+from lexical_sae.model.heads import MLPHead
 from lexical_sae.model.state import CircuitState
+from lexical_sae.model.word_sums import sum_open_words
 
 
 @torch.no_grad()

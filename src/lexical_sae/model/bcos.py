@@ -21,9 +21,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from lexical_sae.model.heads import Head, sum_open_words
+from lexical_sae.model.heads import Head
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.precision import in_full_precision
+from lexical_sae.model.word_sums import sum_open_words
 
 _PAIR_CHUNK = 65536  # pairs whose weights are formed at once
 START = 0.1  # size of the first logits, relative to the length of s

@@ -11,30 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lexical_sae.model.open_words import OpenWords
 from lexical_sae.model.pair_logits import pair_logits
 from lexical_sae.model.precision import in_full_precision
+from lexical_sae.model.word_sums import sum_open_words
 
 # Pairs per step when effective weights are formed, so that [P, width] is never held for a
 # whole batch of token positions.
 _PAIR_CHUNK = 65536
-
-
-def sum_open_words(open_words: OpenWords, table: Tensor) -> Tensor:
-    """[rows, D] = Σ over each row's open words of value · table[word]; table [V, D]."""
-    if len(open_words) == 0:
-        # keeps the result attached to the graph, so that a batch without open words trains
-        return table.new_zeros(open_words.rows, table.shape[1]) + 0.0 * table[:1].sum()
-    return F.embedding_bag(
-        open_words.word,
-        table,
-        open_words.offsets[:-1],
-        mode="sum",
-        per_sample_weights=open_words.value,
-    )
 
 
 class Head(nn.Module, ABC):

@@ -194,7 +194,7 @@ def _lexical_bytes(model: LexicalSAE, batch: int, length: int, pairs: int, train
     size = model.lexical.weight.element_size()
     words, hidden = model.lexical.weight.shape
     tokens = batch * length
-    row_block, word_block = block_sizes(model.lexical.weight.device)
+    row_block, word_block = block_sizes(model.lexical.weight)
     packed = 2 * tokens * hidden * size  # the packed states, and their gradient
     block = min(row_block, tokens) * min(word_block, words) * (size + 1)
     pooled = 0 if model.config.task == "tagging" else 2 * batch * words * size

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lexical_sae.model.ordering import grouped
+
 
 @dataclass(frozen=True, eq=False)
 class Sources:
@@ -129,9 +131,10 @@ def largest_first(group: Tensor, value: Tensor) -> Tensor:
 
 def rank_in_row(row: Tensor, value: Tensor, rows: int) -> Tensor:
     """[P]: how many pairs of the same row are larger, for ascending rows; ties by index."""
-    order = largest_first(row, value)
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order), device=order.device) - row_offsets(row, rows)[row]
+    by_value = torch.argsort(value, descending=True, stable=True)
+    within, start = grouped(row[by_value], rows)  # as `largest_first`, the rows being few
+    rank = torch.empty_like(by_value)
+    rank[by_value[within]] = torch.arange(len(row), device=row.device) - start[row]
     return rank
 
 

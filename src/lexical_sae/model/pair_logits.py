@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lexical_sae.model.open_words import row_offsets
+from lexical_sae.model.ordering import grouped
 
 # torch warns once in every process that CSR tensors are in beta; the sampled product below is all
 # that is used of them, so the warning is spent here.
@@ -51,7 +52,7 @@ def sampled_products(h: Tensor, E: Tensor, position: Tensor, word: Tensor) -> Te
     return z
 
 
-def _weighted_row_sums(table: Tensor, index: Tensor, weight: Tensor, offsets: Tensor) -> Tensor:
+def weighted_row_sums(table: Tensor, index: Tensor, weight: Tensor, offsets: Tensor) -> Tensor:
     """out[r] = Σ over the pairs of r of weight · table[index]; nothing of size [P, H] is made."""
     return F.embedding_bag(index, table, offsets[:-1], mode="sum", per_sample_weights=weight)
 
@@ -71,11 +72,10 @@ class _PairLogits(torch.autograd.Function):
         h, E, position, word = ctx.saved_tensors
         grad_h = grad_E = grad_b = None
         if ctx.needs_input_grad[0]:
-            grad_h = _weighted_row_sums(E, word, grad, row_offsets(position, h.shape[0]))
+            grad_h = weighted_row_sums(E, word, grad, row_offsets(position, h.shape[0]))
         if ctx.needs_input_grad[1]:
-            by_word = torch.argsort(word, stable=True)
-            offsets = row_offsets(word[by_word], E.shape[0])  # words without a pair get 0
-            grad_E = _weighted_row_sums(h, position[by_word], grad[by_word], offsets)
+            by_word, offsets = grouped(word, E.shape[0])  # words without a pair get 0
+            grad_E = weighted_row_sums(h, position[by_word], grad[by_word], offsets)
         if ctx.needs_input_grad[2]:
             grad_b = grad.new_zeros(E.shape[0]).index_add_(0, word, grad)
         return grad_h, grad_E, grad_b, None, None

@@ -16,6 +16,11 @@ from torch import Tensor
 # Below this many rows, making the low copy of the dictionary takes what it would spare.
 FEWEST_ROWS = 128
 _BLOCK = 512  # words
+# the sign bits of all numbers in 64 bits, and integers of the numbers' size
+_SIGNS = {
+    torch.float32: (0x8000_0000_8000_0000 - 2**64, torch.int32),
+    torch.bfloat16: (0x8000_8000_8000_8000 - 2**64, torch.int16),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +71,28 @@ def make_screen(h: Tensor, E: Tensor, b: Tensor) -> Screen:
     for part in range(0, len(E), _BLOCK):
         words = slice(part, part + _BLOCK)
         table[words] = E[words]
-        rounded = table[words].float()
-        extra[words] = moved * _lengths(rounded) + longest * _lengths(E[words] - rounded)
+        lost = _lengths(E[words] - table[words])  # |δE|
+        extra[words] = moved * (_lengths(E[words]) + lost) + longest * lost
     return Screen(low, table, slack + (1 + 1e-5) * extra, slack)
+
+
+def at_least(z: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
+    """(row [P], word [P]), in that order, where z [N, W] is not below floor [W]; z is used up.
+
+    Nearly everything is below, so several numbers are looked at as one integer: a comparison into
+    booleans and a search through them take three times as long.
+    """
+    words, together = z.shape[1], 8 // z.element_size()
+    if z.dtype not in _SIGNS or words % together or not z.is_contiguous():
+        return (z >= floor).nonzero(as_tuple=True)  # type: ignore[return-value]
+    signs, integer = _SIGNS[z.dtype]
+    # of a difference only the sign is asked, which no rounding changes; equals give +0
+    passing = z.sub_(floor).view(torch.int64).bitwise_and_(signs).bitwise_xor_(signs).view(-1)
+    some = passing.nonzero()[:, 0]
+    which, place = passing[some].view(integer).view(-1, together).nonzero(as_tuple=True)
+    flat = some[which] * together + place
+    row = torch.div(flat, words, rounding_mode="floor")
+    return row, flat - row * words
 
 
 def _lengths(rows: Tensor) -> Tensor:

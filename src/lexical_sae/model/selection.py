@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from lexical_sae.model.open_words import largest_first, row_offsets
+from lexical_sae.model.ordering import ascending
 from lexical_sae.model.pair_logits import pair_logits
-from lexical_sae.model.screen import make_screen
+from lexical_sae.model.screen import at_least, make_screen
 
 # Measured on two cores (docs/performance.md); on an accelerator larger blocks feed it better.
 CPU_BLOCK = (512, 512)
+LOW_PRECISION_BLOCK = (512, 1024)  # as many bytes
 ACCELERATOR_BLOCK = (8192, 4096)
 
 
@@ -41,8 +43,11 @@ def word_positions(mask: Tensor) -> WordPositions:
     return WordPositions(document, position, mask.shape[0], mask.shape[1])
 
 
-def block_sizes(device: torch.device) -> tuple[int, int]:
-    return CPU_BLOCK if device.type == "cpu" else ACCELERATOR_BLOCK
+def block_sizes(rows: Tensor) -> tuple[int, int]:
+    """Rows and words of a block of products with `rows`."""
+    if rows.device.type != "cpu":
+        return ACCELERATOR_BLOCK
+    return LOW_PRECISION_BLOCK if rows.dtype == torch.bfloat16 else CPU_BLOCK
 
 
 def pooled_logits(
@@ -56,7 +61,7 @@ def pooled_logits(
 
     h [N, H] packed, document [N] ascending. Holds one block of logits, never [N, V].
     """
-    row_block, word_block = block or block_sizes(h.device)
+    row_block, word_block = block or block_sizes(h)
     pooled = h.new_full((documents, E.shape[0]), -torch.inf)
     for start in range(0, h.shape[0], row_block):
         rows = h[start : start + row_block]
@@ -89,7 +94,7 @@ def select_documents(
     """
     screen = make_screen(h, E, b)
     pooled = pooled_logits(screen.rows, screen.table, where.document, where.batch, block)
-    document, word = (pooled >= screen.floor(bound, b)).nonzero(as_tuple=True)
+    document, word = at_least(pooled, screen.floor(bound, b))
     slack = screen.rounding
     del pooled, screen
     pair, packed = _near_maxima(h, E, slack, where, document, word)
@@ -128,9 +133,10 @@ def select_positions(
 ) -> tuple[Tensor, Tensor]:
     """(packed row [P], word [P]) sorted by row, then word: all with h·E + b > bound, and some that
     come so near to it that only their own logits can tell."""
-    row_block, word_block = block or block_sizes(h.device)
     screen = make_screen(h, E, b)
+    row_block, word_block = block or block_sizes(screen.rows)
     floor = screen.floor(bound, b)  # of the bare product: b never has to be added
+    bits = E.shape[0].bit_length()  # of a key that are the word's
     found_rows: list[Tensor] = []
     found_words: list[Tensor] = []
     for start in range(0, h.shape[0], row_block):
@@ -138,11 +144,11 @@ def select_positions(
         keys = []
         for left in range(0, E.shape[0], word_block):
             z = rows @ screen.table[left : left + word_block].T
-            row, word = (z >= floor[left : left + word_block]).nonzero(as_tuple=True)
-            keys.append(row * E.shape[0] + (word + left))
-        key = torch.cat(keys).sort().values
-        found_rows.append(torch.div(key, E.shape[0], rounding_mode="floor") + start)
-        found_words.append(key % E.shape[0])
+            row, word = at_least(z, floor[left : left + word_block])
+            keys.append((row << bits) + (word + left))
+        key = ascending(torch.cat(keys))
+        found_rows.append((key >> bits) + start)
+        found_words.append(key & (2**bits - 1))
     if not found_rows:
         none = torch.empty(0, dtype=torch.long, device=h.device)
         return none, none

@@ -38,8 +38,20 @@ def load_study(
     if seeds is not None:
         given["seeds"] = seeds
     forms = [found] if small is None else [found, laid_over(found, small)]
-    configs = [_config(path, laid_over(form, given), seeds) for form in forms]
+    configs = [_config(path, _with_given(form, given), seeds) for form in forms]
     return configs[1 if quick else 0]  # both are checked: a file is right or wrong as a whole
+
+
+def _with_given(form: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A list of datasets chooses: those that the file names keep the settings it has for them."""
+    names, known = given.get("datasets"), form.get("datasets")
+    if isinstance(names, str):
+        names = [names]
+    if isinstance(names, list) and isinstance(known, Mapping):
+        form = {**form, "datasets": {}}
+        if len({*map(str, names)}) == len(names):  # one given twice is told by the check
+            names = {str(name): known.get(name) for name in names}
+    return laid_over(form, given if names is None else {**given, "datasets": names})
 
 
 def fallback_of(path: Path) -> Path | None:

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from lexical_sae.evaluation.reading import BATCH
-from lexical_sae.model.heads import sum_open_words
 from lexical_sae.model.mode import in_mode
 from lexical_sae.model.state import CircuitState
+from lexical_sae.model.word_sums import sum_open_words
 from lexical_sae.surgery.leak import sparse_rows
 
 if TYPE_CHECKING:

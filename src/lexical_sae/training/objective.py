@@ -119,8 +119,10 @@ class Objective(nn.Module):
         if self.in_circuit_phase:
             sampled, rows_of_it = self._sampled(state, batch)
             if self.settings.word_dropout > 0:
-                # the terms are about what the model says, not about what noise made of it
-                sampled = sampled.with_open_words(sampled.open_words)
+                # the terms are about what the model says, not about what noise made of it; they
+                # take its logits as given
+                with torch.no_grad():
+                    sampled = sampled.with_open_words(sampled.open_words)
             number = self._open_now(sampled.open_words)
             terms = self._terms(sampled, rows_of_it, number)
             seen |= {name: value.detach() for name, value in terms.items()}

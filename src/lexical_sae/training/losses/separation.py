@@ -11,8 +11,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from lexical_sae.model.heads import sum_open_words
 from lexical_sae.model.open_words import OpenWords
+from lexical_sae.model.word_sums import sum_open_words
 from lexical_sae.training.distributed import mean_over_processes
 from lexical_sae.training.losses.centroids import ClassCentroids, class_means, explained_rows
 from lexical_sae.training.losses.margin import LearnedMargin
