@@ -255,7 +255,7 @@ def _reference(
     if not isinstance(model, LexicalSAE) or (settings.anchor is None and not settings.head_start):
         return None
     sample = settings.anchor.texts if settings.anchor is not None else HEAD_START_TEXTS
-    return collect_reference(model, train, collate, sample)
+    return collect_reference(model, train, collate, sample, settings.precision)
 
 
 def _validated(trainer: LexicalTrainer, best: BestWeights) -> dict[str, float]:

@@ -44,7 +44,11 @@ class Reference:
 
 @torch.no_grad()
 def collect_reference(
-    model: LexicalSAE, texts: EncodedTexts, collate: Collate, sample: int
+    model: LexicalSAE,
+    texts: EncodedTexts,
+    collate: Collate,
+    sample: int,
+    precision: str = "fp32",
 ) -> Reference:
     """As many words per text as the thresholds of `model` open now: those of the calibrated start.
 
@@ -60,7 +64,7 @@ def collect_reference(
         for start in range(0, len(order), BATCH):
             inputs = collate([texts[i] for i in order[start : start + BATCH]])
             inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
-            state, batch = decide(model, inputs)
+            state, batch = decide(model, inputs, precision=precision)
             builder.add(batch.place, by_word(model.lexical, state.open_words))
             batches.append(OpenBatch(batch.labels, state.open_words))
     return Reference(builder.build(), stride, tuple(batches))
