@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from unittest import mock
 
 import pytest
@@ -9,9 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexical_sae.model import screen
+from lexical_sae.model import lexical_layer, screen
 from lexical_sae.model.screen import make_screen
 from tests.properties.cases import Case, cases
+from tests.tiny import TEXTS, tiny_model
 
 
 def low_precision() -> mock._patch[object]:
@@ -82,6 +84,32 @@ def test_few_rows_are_not_worth_a_copy_of_the_dictionary() -> None:
     h, E, b = torch.ones(2, 4), torch.ones(3, 4), torch.zeros(3)
     with mock.patch.object(screen, "low_precision_is_fast", return_value=True):
         assert make_screen(h, E, b).table is E
+
+
+def test_a_dictionary_that_does_not_learn_is_rounded_once() -> None:
+    model = tiny_model("bert")
+    layer = model.lexical
+    inputs = model.encode(TEXTS[:4]).model_inputs()
+    with low_precision(), mock.patch.object(lexical_layer, "screens_low", return_value=True):
+        learning = model.classify(**inputs).logits
+        assert layer._low_table() is None
+        layer.weight.requires_grad_(False)
+        assert torch.equal(model.classify(**inputs).logits, learning)
+        kept = layer._low_table()
+        assert kept is not None
+        assert layer._low_table() is kept
+        copied = copy.deepcopy(model)
+        with torch.no_grad():
+            layer.weight.mul_(2)
+        changed = layer._low_table()
+        assert changed is not kept
+        torch.testing.assert_close(changed.lengths, 2 * kept.lengths)
+        again = copied.lexical._low_table()
+        assert again is not None
+        assert torch.equal(again.table, kept.table)
+        twice = model.classify(**inputs).logits
+        layer.weight.requires_grad_(True)
+        assert torch.equal(model.classify(**inputs).logits, twice)
 
 
 def test_suppressed_words_stay_out_of_reach() -> None:

@@ -193,6 +193,41 @@ def test_a_batch_with_few_open_words_is_not_pressed_by_a_mean_that_lags(form: st
     assert term == 0
 
 
+def test_the_warm_up_holds_what_was_open_at_the_start() -> None:
+    """Below that it is the task's loss alone, above it the sparsity term joins and presses more."""
+    wanted = Settings.model_validate({"sparsity": {}, "target_words": 2, "start_words": 3})
+    model = tiny_model("bert")
+    objective = Objective(wanted, model.lexical, 3, steps_per_epoch=10, steps=100)
+    batch = texts_batch(torch.zeros(8, dtype=torch.long), torch.arange(8))
+    state = model.classify(**model.encode(TEXTS[:8]).model_inputs())
+    many = float(state.open_words.counts().float().mean())
+    assert many > 3
+    ce = float(objective.task_loss(state.logits, batch.labels).detach())
+
+    def loss(open_words: float | None) -> float:
+        objective.density.open_words = open_words
+        return float(objective(state, batch).detach())
+
+    assert loss(None) == loss(3.0) == pytest.approx(ce, rel=1e-6)
+    before = objective.density.pressure
+    objective._seen.clear()
+    assert loss(many) > ce
+    objective.finish_step()
+    assert not objective.in_circuit_phase
+    assert objective.density.pressure > before
+
+
+def test_pressure_that_sank_in_the_warm_up_is_there_again_when_the_circuits_begin() -> None:
+    density = DensityControl(target_words=10, start_words=400)
+    first = density.pressure
+    for _ in range(50):
+        density.observe(20)
+        density.update(0.0)
+    assert density.pressure < first
+    density.begin()
+    assert density.pressure == pytest.approx(first)
+
+
 def test_terms_without_a_target_fade_below_it() -> None:
     assert above_half(300, 150) == above_half(150, 150) == 1
     assert above_half(112.5, 150) == pytest.approx(0.5)

@@ -61,6 +61,13 @@ def test_frozen_embeddings_leave_the_dictionary_free(family: str) -> None:
     assert model.get_parameter(frozen[0]) is model.get_input_embeddings().weight
 
 
+def test_a_frozen_decoder_leaves_its_transform_free() -> None:
+    model = tiny_model("bert")
+    prepare_model(model, Settings(freeze_decoder=True))
+    frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
+    assert frozen == ["lexical.weight"]
+
+
 def test_word_dropout_hides_words_from_the_head_and_from_nothing_else() -> None:
     model = tiny_model("bert")
     prepare_model(model, Settings(dropout=0.0, word_dropout=0.5))

@@ -19,6 +19,7 @@ from lexical_sae.model.pooling import (
     pool_max,
 )
 from lexical_sae.model.precision import check_precision, in_full_precision
+from lexical_sae.model.screen import LowTable, low_table, screens_low
 from lexical_sae.model.selection import (
     WordPositions,
     select_documents,
@@ -58,6 +59,7 @@ class LexicalLayer(nn.Module):
         self.bias = nn.Parameter(torch.empty(words))  # b [V₀]
         self.threshold = nn.Parameter(torch.empty(coordinates))  # θ [V], raw
         self.attention = nn.Parameter(torch.empty(size)) if self.pooling == "attention" else None
+        self._low: tuple[Tensor, tuple[int, int], LowTable] | None = None
         self.register_buffer("token_ids", torch.zeros(coordinates, dtype=torch.long))
         self.register_buffer("keep", torch.ones(coordinates, dtype=torch.bool))  # False: suppressed
         self.register_buffer("spread", torch.ones(()))  # std of the lexical logits
@@ -139,7 +141,9 @@ class LexicalLayer(nn.Module):
         theta = nonnegative_threshold(self.threshold)
         bound = self._bound(theta, reach)
         document, word, source = select_documents(
-            packed.detach(), self.weight, self.bias, self._word_bound(bound), where
+            packed.detach(),
+            *(self.weight, self.bias, self._word_bound(bound), where),
+            low=self._low_table(),
         )
         z = pair_logits(packed, self.weight, self.bias, source, word)
         shape = (where.batch,)
@@ -160,7 +164,9 @@ class LexicalLayer(nn.Module):
         theta = nonnegative_threshold(self.threshold)
         bound = self._bound(theta, reach)
         source, word = select_positions(
-            packed.detach(), self.weight, self.bias, self._word_bound(bound)
+            packed.detach(),
+            *(self.weight, self.bias, self._word_bound(bound)),
+            low=self._low_table(),
         )
         z = pair_logits(packed, self.weight, self.bias, source, word)
         above = z.detach() > bound[word]
@@ -192,6 +198,16 @@ class LexicalLayer(nn.Module):
                 "half precision, its range."
             )
         return packed
+
+    def _low_table(self) -> LowTable | None:
+        """The screen's copy of a dictionary that does not learn, made once."""
+        weight = self.weight
+        if weight.requires_grad or not screens_low(weight):
+            return None
+        state = weight._version, weight.data_ptr()
+        if self._low is None or self._low[0] is not weight or self._low[1] != state:
+            self._low = weight, state, low_table(weight.detach())
+        return self._low[2]
 
     def _bound(self, theta: Tensor, reach: float | Tensor | None) -> Tensor:
         """What a logit must exceed; suppressed words are out of reach from the start."""

@@ -46,34 +46,55 @@ def low_precision_is_fast() -> bool:
     return bool(supported is not None and supported())
 
 
-def _rounding(h: Tensor, E: Tensor, b: Tensor) -> Tensor:
-    """[V]: how far two ways of computing h·E[v] + b[v] can differ, for any row of h.
+def _rounding(h: Tensor, lengths: Tensor, b: Tensor) -> Tensor:
+    """[V]: how far two ways of computing h·E[v] + b[v] can differ, for any row of h; lengths |E|.
 
     Each product is within H·(eps/2)·|h|·|E[v]| of the true one, and adding b and comparing round a
     few times more.
     """
     relative = (h.shape[1] + 8) * torch.finfo(h.dtype).eps
-    slack: Tensor = relative * (_longest(h) * _lengths(E) + b.abs())
+    slack: Tensor = relative * (_longest(h) * lengths + b.abs())
     return slack
 
 
-def make_screen(h: Tensor, E: Tensor, b: Tensor) -> Screen:
-    """h [N, H], E [V, H], b [V]."""
-    slack = _rounding(h, E, b)
-    fast = h.device.type == "cpu" and h.dtype == torch.float32 and low_precision_is_fast()
-    if not fast or h.shape[0] < FEWEST_ROWS:
-        return Screen(h, E, slack, slack)
-    low, table = h.bfloat16(), torch.empty_like(E, dtype=torch.bfloat16)
-    longest, moved = _longest(h), _longest(h - low)
-    extra = torch.empty_like(slack)
-    # What rounding both operands adds, since (h + δh)·(E + δE) − h·E = δh·(E + δE) + h·δE. Their
-    # products are exact in single precision, in which they are summed. In blocks that fit in cache.
+@dataclass(frozen=True, eq=False)
+class LowTable:
+    """The dictionary in bfloat16, and what that leaves out of each word."""
+
+    table: Tensor  # [V, H]
+    lengths: Tensor  # [V] |E|
+    lost: Tensor  # [V] |δE|
+
+
+def low_table(E: Tensor) -> LowTable:
+    """E [V, H], in blocks that fit in cache."""
+    table = torch.empty_like(E, dtype=torch.bfloat16)
+    lost = E.new_empty(len(E))
     for part in range(0, len(E), _BLOCK):
         words = slice(part, part + _BLOCK)
         table[words] = E[words]
-        lost = _lengths(E[words] - table[words])  # |δE|
-        extra[words] = moved * (_lengths(E[words]) + lost) + longest * lost
-    return Screen(low, table, slack + (1 + 1e-5) * extra, slack)
+        lost[words] = _lengths(E[words] - table[words])
+    return LowTable(table, _lengths(E), lost)
+
+
+def screens_low(E: Tensor) -> bool:
+    """Whether products with this dictionary are screened in bfloat16."""
+    return E.device.type == "cpu" and E.dtype == torch.float32 and low_precision_is_fast()
+
+
+def make_screen(h: Tensor, E: Tensor, b: Tensor, low: LowTable | None = None) -> Screen:
+    """h [N, H], E [V, H], b [V]; `low` is that of E, where it is known already."""
+    if not screens_low(E) or h.dtype != E.dtype or (low is None and h.shape[0] < FEWEST_ROWS):
+        slack = _rounding(h, _lengths(E), b)
+        return Screen(h, E, slack, slack)
+    low = low_table(E) if low is None else low
+    slack = _rounding(h, low.lengths, b)
+    rows = h.bfloat16()
+    longest, moved = _longest(h), _longest(h - rows)
+    # What rounding both operands adds, since (h + δh)·(E + δE) − h·E = δh·(E + δE) + h·δE. Their
+    # products are exact in single precision, in which they are summed.
+    extra = moved * (low.lengths + low.lost) + longest * low.lost
+    return Screen(rows, low.table, slack + (1 + 1e-5) * extra, slack)
 
 
 def at_least(z: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from lexical_sae.model.open_words import largest_first, row_offsets
 from lexical_sae.model.ordering import ascending
 from lexical_sae.model.pair_logits import pair_logits
-from lexical_sae.model.screen import at_least, make_screen
+from lexical_sae.model.screen import LowTable, at_least, make_screen
 
 # Measured on two cores (docs/performance.md); on an accelerator larger blocks feed it better.
 CPU_BLOCK = (512, 512)
@@ -87,12 +87,13 @@ def select_documents(
     bound: Tensor,
     where: WordPositions,
     block: tuple[int, int] | None = None,
+    low: LowTable | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(document [P], word [P], index into the packed rows [P]) with max over positions > bound.
 
     bound [V]. The position is the first one at which the maximum is reached.
     """
-    screen = make_screen(h, E, b)
+    screen = make_screen(h, E, b, low)
     pooled = pooled_logits(screen.rows, screen.table, where.document, where.batch, block)
     document, word = at_least(pooled, screen.floor(bound, b))
     slack = screen.rounding
@@ -129,11 +130,16 @@ def _near_maxima(
 
 @torch.no_grad()
 def select_positions(
-    h: Tensor, E: Tensor, b: Tensor, bound: Tensor, block: tuple[int, int] | None = None
+    h: Tensor,
+    E: Tensor,
+    b: Tensor,
+    bound: Tensor,
+    block: tuple[int, int] | None = None,
+    low: LowTable | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(packed row [P], word [P]) sorted by row, then word: all with h·E + b > bound, and some that
     come so near to it that only their own logits can tell."""
-    screen = make_screen(h, E, b)
+    screen = make_screen(h, E, b, low)
     row_block, word_block = block or block_sizes(screen.rows)
     floor = screen.floor(bound, b)  # of the bare product: b never has to be added
     bits = E.shape[0].bit_length()  # of a key that are the word's

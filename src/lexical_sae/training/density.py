@@ -3,8 +3,10 @@
 A fixed weight gives another number of open words on every dataset. So the number itself is held:
 while more words are open than wanted the pressure grows, below it shrinks, as a multiplier does. It
 also eases while the number falls, or it would still be high when the target is passed.
-The wanted number falls geometrically from what the warm-up left open to the target, since a model
-that is thinned at once loses words that it has not yet learnt to use.
+In the warm-up no more is wanted than was open at the start: without that a tagger's words grow to
+ten times as many before the terms begin, and every step pays for them. Then the wanted number falls
+geometrically from what the warm-up left open to the target, since a model that is thinned at once
+loses words that it has not yet learnt to use.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class DensityControl:
         self.start = max(start_words, target_words)
         self.open_words: float | None = None
         self.before: float | None = None  # open words at the step before
-        self.log_pressure = math.log(pressure)
+        self.log_pressure = self.first_pressure = math.log(pressure)
         self.progress = 0.0  # of the circuit phase, 0 to 1
 
     @property
@@ -53,11 +55,17 @@ class DensityControl:
 
     def begin(self) -> None:
         """The circuit phase starts: nothing more than is open now is ever wanted again."""
+        self.log_pressure = max(self.log_pressure, self.first_pressure)
         if self.open_words is not None:
             self.start = max(self.target, min(self.start, self.open_words))
 
+    @property
+    def crowded(self) -> bool:
+        """Whether more words are open than is wanted now."""
+        return self.open_words is not None and self.open_words > self.wanted
+
     def update(self, progress: float) -> None:
-        """One step of the pressure in the circuit phase."""
+        """One step of the pressure; `progress` is that of the circuit phase, 0 before it."""
         self.progress = progress
         now = max(self.open_words or 0.0, 1e-3)
         before = now if self.before is None else max(self.before, 1e-3)

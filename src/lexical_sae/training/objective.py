@@ -30,8 +30,7 @@ from lexical_sae.training.losses.margin import LearnedMargin
 from lexical_sae.training.losses.rows import row_count
 from lexical_sae.training.losses.separation import separation_contrastive, separation_cosine
 from lexical_sae.training.losses.sharpness import sharpness
-from lexical_sae.training.losses.sparsity import df_flops, gate_sparsity, l1_l0
-from lexical_sae.training.losses.target import target_l0, target_l1
+from lexical_sae.training.losses.sparsity_form import TARGETED, sparsity_term
 from lexical_sae.training.losses.weighting import UncertaintyWeights
 from lexical_sae.training.reference import Reference
 from lexical_sae.training.settings import Settings
@@ -128,8 +127,11 @@ class Objective(nn.Module):
             seen |= {name: value.detach() for name, value in terms.items()}
             circuit = self._combined(terms, number)
             total = circuit + (self.geco.multiplier if self.settings.constraint else 1.0) * ce
-        elif self.rates is not None:
-            self.rates.update(state.open_words)
+        else:
+            if self.rates is not None:
+                self.rates.update(state.open_words)
+            if self._has_target and self.density.crowded:
+                total = total + self._held(state, batch)
         if self.guide is not None and batch.dense_states is not None:
             said = self.guide(batch.dense_states, state.logits, batch.labels)
             seen |= {"guide": share * said.ce.detach(), "distillation": share * said.gap.detach()}
@@ -189,7 +191,7 @@ class Objective(nn.Module):
         if self.rates is not None:
             self.rates.update(open_words)
         if settings.sparsity is not None:
-            values["sparsity"] = self._sparsity(state, settings.sparsity.form, number)
+            values["sparsity"] = self._sparsity(open_words, number)
         if settings.frequency is not None:
             assert self.rates is not None
             values["frequency"] = frequency_penalty(
@@ -213,18 +215,30 @@ class Objective(nn.Module):
             values["content"] = content(attribution, at_content, open_words)
         return values
 
-    def _sparsity(self, state: CircuitState, form: str, number: float) -> Tensor:
-        open_words, lexical = state.open_words, self._lexical[0]
-        if form == "l1_l0":
-            return l1_l0(open_words)
-        if form == "df_flops":
-            assert self.rates is not None
-            return df_flops(open_words, self.rates.rate)
-        if form == "gate":
-            return gate_sparsity(open_words, self._theta(), lexical.width)
-        if form == "target_l0":
-            return target_l0(open_words, self._theta(), lexical.width, number, self.density.aim)
-        return target_l1(open_words, number, self.density.aim)
+    @property
+    def _has_target(self) -> bool:
+        """Whether the sparsity term knows how many words are wanted."""
+        sparsity = self.settings.sparsity
+        return sparsity is not None and sparsity.form in TARGETED
+
+    def _held(self, state: CircuitState, batch: Batch) -> Tensor:
+        """The sparsity term alone, in the warm-up."""
+        assert self.settings.sparsity is not None
+        sampled, _ = self._sampled(state, batch)
+        number = self._open_now(sampled.open_words)
+        pressure = self.density.pressure * self.settings.sparsity.weight
+        return pressure * self._sparsity(sampled.open_words, number)
+
+    def _sparsity(self, open_words: OpenWords, number: float) -> Tensor:
+        assert self.settings.sparsity is not None
+        return sparsity_term(
+            open_words,
+            self._lexical[0],
+            form=self.settings.sparsity.form,
+            number=number,
+            aim=self.density.aim,
+            rates=self.rates,
+        )
 
     def _theta(self) -> Tensor:
         return nonnegative_threshold(self._lexical[0].threshold)
@@ -246,8 +260,7 @@ class Objective(nn.Module):
         # These know no target and would not stop at it: they fade from the target to half of it,
         # or cis closes every word within twenty steps.
         fading = {"sharpness", "sparsity"} & {*weighted}
-        sparsity = self.settings.sparsity
-        if sparsity is not None and sparsity.form in ("target_l0", "target_l1"):
+        if self._has_target:
             weighted["sparsity"] = self.density.pressure * weighted["sparsity"]
             fading -= {"sparsity"}
         for name in fading:
@@ -272,6 +285,8 @@ class Objective(nn.Module):
             self.density.update((self.step - self.warmup_steps) / max(1, self._circuit_steps))
         else:
             self.geco.warm_up(seen["ce"])
+            if self._has_target:
+                self.density.update(0.0)
         self.step += 1
         self._end_warmup_if_due()
         seen["phase"] = float(was_circuit_phase)

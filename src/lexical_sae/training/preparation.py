@@ -12,12 +12,13 @@ from lexical_sae.training.settings import Settings
 
 
 def prepare_model(model: nn.Module, settings: Settings) -> None:
-    """Freeze embeddings and set dropout, as far as the settings ask."""
+    """Freeze embeddings and decoder rows and set dropout, as far as the settings ask."""
     backbone: Any = model.backbone
     if settings.freeze_embeddings:
         # the dictionary's rows are parameters of their own and still learn
         backbone.get_input_embeddings().requires_grad_(False)
-    if settings.dictionary_rate_factor == 0 and isinstance(model, LexicalSAE):
+    frozen = settings.freeze_decoder or settings.dictionary_rate_factor == 0
+    if frozen and isinstance(model, LexicalSAE):
         model.lexical.weight.requires_grad_(False)
     if settings.dropout is not None:
         set_dropout(backbone, settings.dropout)

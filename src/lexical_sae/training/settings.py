@@ -156,6 +156,7 @@ class Settings(Part):
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     word_dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     freeze_embeddings: bool = False
+    freeze_decoder: bool = False
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
 
     model: ModelOptions = ModelOptions()
