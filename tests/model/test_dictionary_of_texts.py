@@ -49,26 +49,6 @@ def test_too_few_words_are_filled_up_with_the_commonest(monkeypatch: pytest.Monk
     assert list(found.token_ids) == sorted(found.token_ids)
 
 
-def test_rare_words_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["film film film lovely lovely", "film sad"]
-    monkeypatch.setattr(module, "FEWEST_WORDS", 0)
-    model = build(texts, open_words=1, least_occurrences=2)
-    assert set(model.dictionary.words) == {"film", "lovely"}
-    tokenizer = tiny_tokenizer("wordpiece")
-    whole = build_dictionary(tokenizer, "words", len(tokenizer))
-    # too few are filled up with the words that occur most, then with the vocabulary's first
-    monkeypatch.setattr(module, "FEWEST_WORDS", 4)
-    found = set(words_of_texts(tokenizer, whole, texts, least=4).words)
-    assert {"film", "lovely", "sad"} < found
-    assert len(found) == 4
-
-
-@pytest.mark.parametrize("least", [0, 1.5])
-def test_occurrences_are_counted_from_one(least: float) -> None:
-    with pytest.raises(ValueError, match=r"least_occurrences is .*; expected a whole number"):
-        build(["film"], least_occurrences=least)
-
-
 def test_texts_are_needed() -> None:
     with pytest.raises(ValueError, match="dictionary='texts' takes its words from texts"):
         build(None)

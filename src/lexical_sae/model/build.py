@@ -64,8 +64,7 @@ def build_from_backbone(
     if settings["dictionary"] == "texts":
         if texts is None:
             raise ValueError("dictionary='texts' takes its words from texts; give texts=….")
-        least = settings["least_occurrences"]
-        dictionary = words_of_texts(tokenizer, dictionary, texts, least)
+        dictionary = words_of_texts(tokenizer, dictionary, texts)
     config = LexicalSAEConfig(
         labels=labels,
         task=task,

@@ -40,8 +40,7 @@ class LexicalSAEConfig(PretrainedConfig):
     """Shape of a `LexicalSAE`.
 
     dictionary: "words" (whole alphabetic words), "texts" (those of them that occur in the texts
-    that the model is built with, `least_occurrences` times or more) or "all" (every token that is
-    not special).
+    that the model is built with) or "all" (every token that is not special).
     positions: where a text's words may open: at all its "words", or at "content" only, which leaves
     punctuation and English function words out (a text of nothing else uses them all; a tagger
     decides at every token).
@@ -62,7 +61,6 @@ class LexicalSAEConfig(PretrainedConfig):
         labels: Sequence[str] = ("0", "1"),
         task: str = "classification",
         dictionary: str = "words",
-        least_occurrences: int = 1,
         positions: str = "words",
         gate: str = "shift",
         window: str = "rectangle",
@@ -99,7 +97,6 @@ class LexicalSAEConfig(PretrainedConfig):
         self.labels = labels
         self.task = task
         self.dictionary = dictionary
-        self.least_occurrences = least_occurrences
         self.positions = positions
         self.gate = gate
         self.window = window
@@ -140,8 +137,8 @@ def check_config(config: LexicalSAEConfig) -> None:
         value = getattr(config, key)
         if value not in allowed:
             raise ValueError(f"{key} is {value!r}; expected one of {', '.join(allowed)}.")
-    wholes = {"least_occurrences": 1, "head_width": 1, "head_depth": 2, "max_tokens": 3}
-    for key, least in {**wholes, "topk_per_position": 0}.items():
+    wholes = {"head_width": 1, "head_depth": 2, "topk_per_position": 0, "max_tokens": 3}
+    for key, least in wholes.items():
         value = getattr(config, key)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{key} is {value!r}; expected a whole number of at least {least}.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -175,20 +174,18 @@ def build_dictionary(
 
 
 def words_of_texts(
-    tokenizer: PreTrainedTokenizerBase, dictionary: Dictionary, texts: Sequence[str], least: int = 1
+    tokenizer: PreTrainedTokenizerBase, dictionary: Dictionary, texts: Sequence[str]
 ) -> Dictionary:
-    """The entries of `dictionary` that occur in `texts` as tokens, `least` times or more. If fewer
-    than `FEWEST_WORDS` do, others fill up to that number, since a small sample says little about
-    the words of its kind: those that occur most, then those of the lowest ids, which vocabularies
-    give to the commonest, single characters last."""
-    seen: Counter[int] = Counter()
+    """The entries of `dictionary` that occur in `texts` as tokens. If fewer than `FEWEST_WORDS` do,
+    others fill up to that number, since a small sample says little about the words of its kind:
+    those of the lowest ids, which vocabularies give to the commonest, single characters last."""
+    seen: set[int] = set()
     for start in range(0, len(texts), 1024):
         some: Any = tokenizer(list(texts[start : start + 1024]), add_special_tokens=False)
         seen.update(token for ids in some["input_ids"] for token in ids)
-    times = [seen[token] for token in dictionary.token_ids]
-    kept = [v for v, number in enumerate(times) if number >= least]
-    others = [v for v, number in enumerate(times) if number < least]
-    others.sort(key=lambda v: (-times[v], len(dictionary.words[v]) == 1))
+    kept = [v for v, token in enumerate(dictionary.token_ids) if token in seen]
+    others = [v for v, token in enumerate(dictionary.token_ids) if token not in seen]
+    others.sort(key=lambda v: len(dictionary.words[v]) == 1)
     return dictionary.select(sorted(kept + others[: max(0, FEWEST_WORDS - len(kept))]))
 
 

@@ -93,7 +93,6 @@ class ModelOptions(Part):
     """Options of `LexicalSAEConfig` that belong to a recipe."""
 
     dictionary: Literal["words", "texts", "all"] = "words"
-    least_occurrences: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     positions: Literal["words", "content"] = "words"
     gate: Literal["shift", "jump"] = "shift"
     window: Literal["rectangle", "sigmoid"] = "rectangle"
