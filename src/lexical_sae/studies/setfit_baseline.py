@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import tempfile
 import time
 from importlib.util import find_spec
@@ -9,8 +11,6 @@ from typing import Any
 
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.config import RunConfig
-
-STEPS = 200  # of pairs of texts
 
 
 def missing_setfit() -> str:
@@ -20,8 +20,11 @@ def missing_setfit() -> str:
     return "SetFit is not installed, so it is left out; run pip install setfit to have it compared."
 
 
-def setfit_baseline(config: RunConfig, train: TextDataset, test: TextDataset) -> dict[str, Any]:
-    """On the same backbone and rows, with its own defaults and at most `STEPS` steps."""
+def setfit_baseline(
+    config: RunConfig, train: TextDataset, test: TextDataset, steps: int
+) -> dict[str, Any]:
+    """On the same backbone, rows and batch size, otherwise with its own defaults, and at most so
+    many steps of pairs."""
     from datasets import Dataset
     from setfit import SetFitModel, Trainer, TrainingArguments
 
@@ -33,13 +36,16 @@ def setfit_baseline(config: RunConfig, train: TextDataset, test: TextDataset) ->
         arguments = TrainingArguments(
             output_dir=scratch,
             batch_size=config.settings.batch_size or 16,
-            max_steps=STEPS,
+            max_steps=steps,
             seed=config.settings.seed,
             report_to="none",
+            logging_strategy="no",
             show_progress_bar=False,
         )
         start = time.perf_counter()
-        Trainer(model=model, args=arguments, train_dataset=rows).train()
+        # bars and logs of its own come all the same, in the middle of ours
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            Trainer(model=model, args=arguments, train_dataset=rows).train()
         seconds = time.perf_counter() - start
     start = time.perf_counter()
     said = [int(label) for label in model.predict(test.texts)]

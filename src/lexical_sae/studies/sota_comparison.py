@@ -33,6 +33,7 @@ class SotaConfig(GridConfig):
     study: Literal["sota_comparison"] = "sota_comparison"
     peer_texts: Annotated[int, Field(ge=1)] = 50  # that LIME, SHAP and others explain
     setfit: bool = True  # where it is installed
+    setfit_steps: Annotated[int, Field(ge=1)] = 200
 
     def arms(self) -> dict[str, Settings]:
         """The twin first: the evaluation of the other needs it."""
@@ -56,6 +57,7 @@ def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, An
     left_out = missing_setfit() if config.setfit else "SetFit is switched off (setfit: false)."
     options = {
         **{"peer_texts": config.peer_texts, "setfit": config.setfit and not left_out},
+        "setfit_steps": config.setfit_steps,
         "not_installed": list(missing()),
         "autoencoders": True,
     }
@@ -148,7 +150,9 @@ def _of_ours(trained: TrainedCell, config: SotaConfig, folder: Path) -> dict[str
     if config.setfit and not missing_setfit():
         trained.console.print("SetFit", style="dim")
         try:
-            found["setfit"] = setfit_baseline(trained.config, trained.train, test)
+            found["setfit"] = setfit_baseline(
+                trained.config, trained.train, test, config.setfit_steps
+            )
         except Exception as error:  # another package's trouble is no failure of our run
             found["setfit_failed"] = reason(error)
     return found
