@@ -65,7 +65,7 @@ def test_who_is_ahead_is_told_from_the_texts_of_both() -> None:
 
 
 def test_systems(files: StudyFiles, tmp_path: Path) -> None:
-    file = files.write("sota_comparison", peer_texts=6, held_out_rows=12, seeds=2)
+    file = files.write("sota_comparison", peer_texts=6, held_out_rows=12, seeds=2, setfit_steps=2)
     shown, _ = run("run", file, "--output", tmp_path)
     if missing_setfit():
         assert "SetFit is not installed" in shown
