@@ -92,7 +92,7 @@ def test_systems(files: StudyFiles, tmp_path: Path) -> None:
         assert row["between seeds"] is not None
     figure = found["parts"]["Systems"]["dots"][0]
     names = [dot["name"] for dot in figure["dots"]]
-    assert names == ["ours", "dense twin", *saes, "linear on TF-IDF"][: len(names)]
+    assert names == ["ours", "dense twin", *saes, "linear on TF-IDF", "SetFit"][: len(names)]
     for name in ("ours, contributions", "linear on TF-IDF", "dense twin, LIME", *saes):
         for column in ("NAOPC", "comprehensiveness", "seconds to train", "ms to explain"):
             assert rows[name][column] is not None, (name, column)
