@@ -54,7 +54,7 @@ def test_every_recipe_runs_and_logs_its_terms(backbone: Path, tmp_path: Path, re
 
 
 def test_it_learns_and_comes_down_to_the_target(backbone: Path, tmp_path: Path) -> None:
-    done = run(*(backbone, tmp_path), epochs=20, target_words=4, start_words=16, learning_rate=3e-3)
+    done = run(*(backbone, tmp_path), epochs=30, target_words=4, start_words=16, learning_rate=3e-3)
     assert done.held_out["accuracy"] > 0.95
     assert done.held_out["open_words"] < 6
     words = history(done, "open_words")

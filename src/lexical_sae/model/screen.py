@@ -107,8 +107,15 @@ def at_least(z: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
     if z.dtype not in _SIGNS or words % together or not z.is_contiguous():
         return (z >= floor).nonzero(as_tuple=True)  # type: ignore[return-value]
     signs, integer = _SIGNS[z.dtype]
-    # of a difference only the sign is asked, which no rounding changes; equals give +0
-    passing = z.sub_(floor).view(torch.int64).bitwise_and_(signs).bitwise_xor_(signs).view(-1)
+    # Of a difference only the sign is asked, which no rounding changes; equals give +0, and so does
+    # -0 once no floor is +0.
+    passing = (
+        z.sub_(floor.masked_fill(floor == 0, -0.0))
+        .view(torch.int64)
+        .bitwise_and_(signs)
+        .bitwise_xor_(signs)
+        .view(-1)
+    )
     some = passing.nonzero()[:, 0]
     which, place = passing[some].view(integer).view(-1, together).nonzero(as_tuple=True)
     flat = some[which] * together + place

@@ -89,6 +89,8 @@ class Objective(nn.Module):
             UncertaintyWeights(self.terms) if settings.weighting == "uncertainty" else None
         )
         senses = None if lexical is None else lexical.senses
+        sparsity = settings.sparsity
+        self.has_target = sparsity is not None and sparsity.form in TARGETED
         self.loads = None if senses is None else SenseLoads(len(senses.words), senses.senses)
         self.recent_ce: float | None = None  # running mean over training batches
         self._seen: list[dict[str, float]] = []
@@ -130,7 +132,7 @@ class Objective(nn.Module):
         else:
             if self.rates is not None:
                 self.rates.update(state.open_words)
-            if self._has_target and self.density.crowded:
+            if self.has_target and self.density.crowded:
                 total = total + self._held(state, batch)
         if self.guide is not None and batch.dense_states is not None:
             said = self.guide(batch.dense_states, state.logits, batch.labels)
@@ -196,7 +198,7 @@ class Objective(nn.Module):
             assert self.rates is not None
             values["frequency"] = frequency_penalty(
                 self.rates.rate,
-                self._theta(),
+                nonnegative_threshold(self._lexical[0].threshold),
                 self._lexical[0].spread,
                 target_words=settings.target_words,
                 cutoff=settings.frequency.cutoff,
@@ -215,12 +217,6 @@ class Objective(nn.Module):
             values["content"] = content(attribution, at_content, open_words)
         return values
 
-    @property
-    def _has_target(self) -> bool:
-        """Whether the sparsity term knows how many words are wanted."""
-        sparsity = self.settings.sparsity
-        return sparsity is not None and sparsity.form in TARGETED
-
     def _held(self, state: CircuitState, batch: Batch) -> Tensor:
         """The sparsity term alone, in the warm-up."""
         assert self.settings.sparsity is not None
@@ -230,18 +226,9 @@ class Objective(nn.Module):
         return pressure * self._sparsity(sampled.open_words, number)
 
     def _sparsity(self, open_words: OpenWords, number: float) -> Tensor:
-        assert self.settings.sparsity is not None
-        return sparsity_term(
-            open_words,
-            self._lexical[0],
-            form=self.settings.sparsity.form,
-            number=number,
-            aim=self.density.aim,
-            rates=self.rates,
-        )
-
-    def _theta(self) -> Tensor:
-        return nonnegative_threshold(self._lexical[0].threshold)
+        form = self.settings.sparsity.form if self.settings.sparsity is not None else ""
+        lexical, aim = self._lexical[0], self.density.aim
+        return sparsity_term(open_words, lexical, form, number, aim, self.rates)
 
     def _open_ema(self) -> float:
         return self.density.open_words if self.density.open_words is not None else 0.0
@@ -260,7 +247,7 @@ class Objective(nn.Module):
         # These know no target and would not stop at it: they fade from the target to half of it,
         # or cis closes every word within twenty steps.
         fading = {"sharpness", "sparsity"} & {*weighted}
-        if self._has_target:
+        if self.has_target:
             weighted["sparsity"] = self.density.pressure * weighted["sparsity"]
             fading -= {"sparsity"}
         for name in fading:
@@ -285,7 +272,7 @@ class Objective(nn.Module):
             self.density.update((self.step - self.warmup_steps) / max(1, self._circuit_steps))
         else:
             self.geco.warm_up(seen["ce"])
-            if self._has_target:
+            if self.has_target:
                 self.density.update(0.0)
         self.step += 1
         self._end_warmup_if_due()

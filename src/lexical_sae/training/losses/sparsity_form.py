@@ -17,7 +17,6 @@ TARGETED = ("target_l0", "target_l1")  # they know how many words are wanted, an
 def sparsity_term(
     open_words: OpenWords,
     lexical: LexicalLayer,
-    *,
     form: str,
     number: float,
     aim: float,
