@@ -226,9 +226,9 @@ class Objective(nn.Module):
         return pressure * self._sparsity(sampled.open_words, number)
 
     def _sparsity(self, open_words: OpenWords, number: float) -> Tensor:
-        form = self.settings.sparsity.form if self.settings.sparsity is not None else ""
-        lexical, aim = self._lexical[0], self.density.aim
-        return sparsity_term(open_words, lexical, form, number, aim, self.rates)
+        assert self.settings.sparsity is not None
+        form, aim = self.settings.sparsity.form, self.density.aim
+        return sparsity_term(open_words, self._lexical[0], form, number, aim, self.rates)
 
     def _open_ema(self) -> float:
         return self.density.open_words if self.density.open_words is not None else 0.0
