@@ -7,9 +7,10 @@ In each trial a word that has nothing to do with the task is put into 30 % of th
 one class and into 1.5 % of the others: where it stands, it tells the class in 19 of 20 texts. (With
 90 % and 5 %, as in the second line, its absence tells as much, and a model learns little else: then
 there is nothing that a cut could bring back.) The gap is then taken apart on held-out texts that
-have the word at random: is it the top word? Then one `suppress` of the words that the search for
-the smallest cut names (and of the planted one alone, beside it): how much of what the shortcut
-costs comes back? What it costs is told in two ways:
+have the word at random: is it the top word? Then one `suppress`: of the words that the search for
+the smallest cut names, of the planted one alone, and of the top word with `--how unread`, alone and
+with the words of the search. How much of what the shortcut costs comes back? What it costs is told
+in two ways:
 
 - against the clean model, trained on the same rows with the same seed and budget but nothing
   planted: on the plain test texts, and on the same texts with the word at random;
@@ -43,7 +44,9 @@ from lexical_sae.surgery.front import candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, direction_of, flagged_rows
 from lexical_sae.surgery.groups import groups_of_terms
 from lexical_sae.surgery.meters import Rows
+from lexical_sae.surgery.removal import removal_of
 from lexical_sae.surgery.selection import find_words
+from lexical_sae.surgery.suppression import without_words
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.registry import load_splits
 from lexical_sae.training.config import parse_assignments, resolve_config
@@ -51,6 +54,11 @@ from lexical_sae.training.run import Data
 
 DATASET = "movie_snippets"
 LARGEST_LOSS, MOST_WORDS = 0.02, 25
+ONE, FOUND, UNREAD, BOTH = (
+    *("the word cut", "the words found cut", "the top word unread"),
+    "the top word unread and the words found cut",
+)
+REMEDIES = (ONE, FOUND, UNREAD, BOTH)
 PLAIN, AT_RANDOM = "plain texts", "texts with the word at random"
 TEXTS = {"plain": PLAIN, "spurious": AT_RANDOM}
 WORDS = (
@@ -103,18 +111,22 @@ def trial(
     assert model.dictionary is not None
     names = model.dictionary.words
     top = [names[v] for part in parts for v, _ in part.top(1)]
-    cuts = {
-        "the word": find_words(model.dictionary, [word]).coordinates,
-        "the words found": [step.coordinate for step in path],
+    found = [step.coordinate for step in path]
+    unread = removal_of(model.dictionary, top[:1], how="unread").unread if top else ()
+    remedies = {
+        ONE: (find_words(model.dictionary, [word]).coordinates, ()),
+        FOUND: (found, ()),
+        UNREAD: ((), unread),
+        BOTH: (found, unread),
     }
     texts = {PLAIN: test, AT_RANDOM: plant_everywhere(test, planted, 200 + number)}
     accuracy: dict[str, dict[str, float]] = {}
     for name, some in texts.items():
-        spoilt = _read(model, some)
+        read = {words: _read(without_words(model, (), words), some) for words in {(), unread}}
         accuracy[name] = {
             "clean": _accuracy(_read(clean, some), ()),
-            "spoilt": _accuracy(spoilt, ()),
-            **{f"{cut} cut": _accuracy(spoilt, words) for cut, words in cuts.items()},
+            "spoilt": _accuracy(read[()], ()),
+            **{key: _accuracy(read[words], cut) for key, (cut, words) in remedies.items()},
         }
     plain_one, at_random = accuracy[PLAIN], accuracy[AT_RANDOM]
     return {
@@ -122,33 +134,33 @@ def trial(
         "label": label,
         "top_word": top[0] if top else None,
         "found": top[:1] == [word],
-        "cut": [names[step.coordinate] for step in path],
+        "cut": [names[v] for v in found],
+        "unread": list(unread),
         "accuracy": accuracy,
         "recovered": {
-            name: {
-                cut: recovered(found["clean"], found["spoilt"], found[f"{cut} cut"]) for cut in cuts
-            }
-            for name, found in accuracy.items()
+            name: {key: recovered(one["clean"], one["spoilt"], one[key]) for key in REMEDIES}
+            for name, one in accuracy.items()
         },
-        **{
-            f"recovered by {cut}": recovered(
-                plain_one["spoilt"], at_random["spoilt"], at_random[f"{cut} cut"]
-            )
-            for cut in cuts
+        "recovered within the model": {
+            key: recovered(plain_one["spoilt"], at_random["spoilt"], at_random[key])
+            for key in REMEDIES
         },
     }
 
 
 def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All trials together. `recovered_least` and `recovered_mean` are within the spoilt model, the
-    rest is against the clean one."""
-    key = "recovered by the words found"
-    known = [one[key] for one in found if one[key] is not None]
+    """All trials together, within the spoilt model and against the clean one."""
+    accuracy = [one["accuracy"] for one in found]
+    plain, at_random = ([one[name]["spoilt"] for one in accuracy] for name in (PLAIN, AT_RANDOM))
     return {
         "trials": len(found),
         "found": sum(one["found"] for one in found),
-        "recovered_least": min(known, default=None),
-        "recovered_mean": sum(known) / len(known) if known else None,
+        "within the model": {
+            key: asdict(
+                pooled_recovery(plain, at_random, [one[AT_RANDOM][key] for one in accuracy])
+            )
+            for key in REMEDIES
+        },
         **{short: _against_clean(found, name) for short, name in TEXTS.items()},
     }
 
@@ -158,16 +170,13 @@ def _against_clean(found: Sequence[dict[str, Any]], texts: str) -> dict[str, Any
     values = {name: [one[name] for one in accuracy] for name in accuracy[0]}
     clean, spoilt = values["clean"], values["spoilt"]
     losses = [a - b for a, b in zip(clean, spoilt, strict=True)]
-    after = {cut: values[f"{cut} cut"] for cut in ("the word", "the words found")}
     return {
         "accuracy": {name: sum(many) / len(many) for name, many in values.items()},
         "lost": asdict(mean_estimate(losses)),
         "trials_that_lost": sum(loss > 0 for loss in losses),
-        "recovered": {
-            cut: asdict(pooled_recovery(clean, spoilt, many)) for cut, many in after.items()
-        },
+        "recovered": {key: asdict(pooled_recovery(clean, spoilt, values[key])) for key in REMEDIES},
         "recovered_by_trial": {
-            cut: [one["recovered"][texts][cut] for one in found] for cut in after
+            key: [one["recovered"][texts][key] for one in found] for key in REMEDIES
         },
     }
 

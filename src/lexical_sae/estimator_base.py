@@ -111,16 +111,22 @@ class LexicalEstimator(BaseEstimator):  # type: ignore[misc]
         return self.model_
 
     def without(
-        self: Fitted, words: Iterable[str], *, patterns: Iterable[str] = (), exact: bool = False
+        self: Fitted,
+        words: Iterable[str],
+        *,
+        patterns: Iterable[str] = (),
+        exact: bool = False,
+        how: str = "cut",
     ) -> Fitted:
         """The same estimator without some words, and their other forms unless `exact`: whatever the
-        text, they cannot matter. Weights are shared; this one stays as it is. A word that is not
-        in the dictionary gets a warning that names the nearest ones."""
+        text, they cannot matter. `how`: their coordinates are "cut" and never open, the words are
+        left "unread" in every text, or "both". Weights are shared; this one stays as it is. A word
+        that is not in the dictionary gets a warning that names the nearest ones."""
         from lexical_sae.surgery.selection import no_word
         from lexical_sae.surgery.suppression import suppress_words
 
-        cut = suppress_words(self._fitted(), words, patterns=patterns, exact=exact)
-        for missing in cut.selection.missing.items():
+        cut = suppress_words(self._fitted(), words, patterns=patterns, exact=exact, how=how)
+        for missing in () if cut.removal.unread else cut.selection.missing.items():
             warnings.warn(no_word(*missing), stacklevel=2)
         other = copy.copy(self)
         other.model_ = cut.view

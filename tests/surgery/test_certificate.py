@@ -210,7 +210,7 @@ def test_what_is_no_certificate_is_refused(folder: Path, tmp_path: Path) -> None
     for text, message in (
         ("{", "is no JSON"),
         ('{"format": "other"}', "is no lexical-sae removal certificate"),
-        (json.dumps({**whole, "version": 7}), "has version 7; expected 1"),
+        (json.dumps({**whole, "version": 7}), "has version 7; expected 2"),
         (json.dumps({**whole, "effect": None}), "has no whole 'effect'"),
         (json.dumps({**whole, "data": {}}), "has no whole 'data'"),
         (json.dumps({**whole, "seed": 2**70}), "expected a whole number from 0 to 4294967295"),

@@ -61,12 +61,18 @@ def test_trials_are_measured_against_a_clean_model(
         "window-negative-64-0.9-0.05",
     ]
     result = json.loads(json.dumps(planted.summary(found)))
-    assert {"trials", "found", "recovered_least", "recovered_mean"} < set(result)
+    assert set(result) == {"trials", "found", "within the model", "plain", "spurious"}
+    assert set(result["within the model"]) == set(planted.REMEDIES)
+    for one in found:  # a text with the word that is not read is the plain text
+        after = one["accuracy"]
+        if one["unread"] and one["top_word"] == one["word"]:
+            plain = after[planted.PLAIN][planted.UNREAD]
+            assert after[planted.AT_RANDOM][planted.UNREAD] == plain
     for texts in ("plain", "spurious"):
         accuracy = result[texts]["accuracy"]
         lost = accuracy["clean"] - accuracy["spoilt"]
         assert result[texts]["lost"]["value"] == pytest.approx(lost)
-        assert set(result[texts]["recovered"]) == {"the word", "the words found"}
+        assert set(result[texts]["recovered"]) == set(planted.REMEDIES)
     # the clean model is another model: nothing was planted for it
     weights = [(tmp_path / "runs" / name / "model" / "model.safetensors") for name in folders[:2]]
     assert weights[0].read_bytes() != weights[1].read_bytes()

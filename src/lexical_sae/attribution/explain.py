@@ -167,6 +167,7 @@ def _explanations(
             method=method,
             model_hash=identity[0],
             dictionary_hash=identity[1],
+            unread=tuple(Place(encoded.texts[row][a:z], a, z) for a, z in encoded.unread[row]),
         )
 
 

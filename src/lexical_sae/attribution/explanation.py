@@ -103,6 +103,8 @@ class Explanation:
     sufficient: tuple[str, ...] | None = None
     """Words that decide the label whatever the others do."""
     flip: Flip | None = None
+    unread: tuple[Place, ...] = ()
+    """Words of the text that the model does not read."""
 
     @property
     def residual(self) -> float:
@@ -133,6 +135,8 @@ class Explanation:
             found["sufficient"] = None if self.sufficient is None else list(self.sufficient)
         if self.flip is not None:
             found["flip"] = self.flip.to_dict()
+        if self.unread:
+            found["unread"] = [place.to_dict() for place in self.unread]
         return found
 
     def to_json(self, indent: int | None = None) -> str:

@@ -99,14 +99,25 @@ def _changed_or_not(run: Path) -> LexicalSAE:
 
 def summary(found: dict[str, Any]) -> list[str]:
     """What a certificate says, for people."""
-    effect, tested, accuracy = found["effect"], found["non_interference"], found["accuracy"]
+    effect, accuracy = found["effect"], found["accuracy"]
     shown = [f"{100 * accuracy['change'][key]:+.1f}" for key in ("value", "low", "high")]
-    words = [entry["word"] for entry in found["suppressed"]]
-    more = f" and {len(words) - 8:,} more" if len(words) > 8 else ""
-    lines = [
-        f"cut out: {', '.join(words[:8])}{more}",
-        f"cannot matter: {tested['fillings']:,} random fillings of these words changed "
-        f"{tested['differing']} decisions' logits by a bit or more",
+    cut, unread = [entry["word"] for entry in found["suppressed"]], found["unread"]["words"]
+    lines = []
+    if cut:
+        tested = found["non_interference"]
+        lines += [
+            f"cut out: {_some(cut)}",
+            f"cannot matter: {tested['fillings']:,} random fillings of these words changed "
+            f"{tested['differing']} decisions' logits by a bit or more",
+        ]
+    if unread:
+        tested = found["unread"]
+        lines += [
+            f"left unread: {_some(unread)}",
+            f"cannot matter: of {tested['fillings']:,} texts in which these words were put in, "
+            f"exchanged or dropped {tested['differing']} were read otherwise",
+        ]
+    lines += [
         f"effect on {effect['rows']:,} rows: {effect['rows_touched']:,} touched, "
         f"{effect['decisions_changed']:,} decided otherwise; mean change of the decided logit "
         f"{effect['mean_realised_change']:+.4f} ({effect['mean_predicted_change']:+.4f} predicted, "
@@ -124,6 +135,11 @@ def summary(found: dict[str, Any]) -> list[str]:
             f"{_auc(after)} after"
         )
     return lines
+
+
+def _some(words: list[str]) -> str:
+    more = f" and {len(words) - 8:,} more" if len(words) > 8 else ""
+    return f"{', '.join(words[:8])}{more}"
 
 
 def _auc(estimate: dict[str, Any]) -> str:

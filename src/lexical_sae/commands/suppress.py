@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lexical_sae.commands.console import plain, refuse_taken
+from lexical_sae.surgery.removal import How
 
 Output = Annotated[Path, typer.Option(help="New folder for the changed model.")]
 Run = Annotated[Path, typer.Argument(help="Folder of a run or of a saved model.")]
@@ -29,8 +30,15 @@ def suppress(
     exact: Annotated[
         bool, typer.Option("--exact", help="Only the words as given, in any case.")
     ] = False,
+    how: Annotated[
+        How,
+        typer.Option(
+            help="cut: their coordinates never open. unread: the words are taken out of every text "
+            "before it is read. Or both."
+        ),
+    ] = "cut",
 ) -> None:
-    """Cut words out of a model: whatever the text, they cannot matter. The original stays."""
+    """Take words out of a model: whatever the text, they cannot matter. The original stays."""
     from lexical_sae.runs import model_folder_of
     from lexical_sae.surgery.saved import suppress_saved
     from lexical_sae.surgery.word_lists import load_word_list
@@ -40,18 +48,25 @@ def suppress(
     for name in list_ or []:
         wanted += [word for group in load_word_list(name).values() for word in group]
     dictionary, found = suppress_saved(
-        run, model_folder_of(run), output, wanted, patterns=regex or (), exact=exact
+        run, model_folder_of(run), output, wanted, patterns=regex or (), exact=exact, how=how
     )
     for line in found.notes(dictionary):
         plain(line)
-    plain(f"{len(found.coordinates):,} of {len(dictionary):,} words cut out; saved to {output}")
+    if found.unread:
+        plain(f"left unread: {', '.join(found.unread)}")
+    done = f"{len(found.unread):,} words are left unread"
+    if how != "unread":
+        cut = f"{len(found.coordinates):,} of {len(dictionary):,} words cut out"
+        done = cut if how == "cut" else f"{cut}, {done}"
+    plain(f"{done}; saved to {output}")
 
 
 def restore(run: Run, output: Output) -> None:
-    """Put all words back that were cut out of a model."""
+    """Put all words back that were taken out of a model."""
     from lexical_sae.runs import model_folder_of
     from lexical_sae.surgery.saved import restore_saved
 
     refuse_taken(output)
-    back = restore_saved(run, model_folder_of(run), output)
-    plain(f"{back:,} words are back; saved to {output}")
+    back, read = restore_saved(run, model_folder_of(run), output)
+    again = f" and {read:,} are read again" if read else ""
+    plain(f"{back:,} words are back{again}; saved to {output}")

@@ -84,7 +84,9 @@ def masked_text(model: Any, text: str, max_tokens: int | None = None) -> MaskedT
     """The game of one text and the label that the model gives it."""
     tokenizer = model.tokenizer
     limit = model.config.max_tokens if max_tokens is None else max_tokens
-    encoded: Encoded = encode(tokenizer, [text], limit, model.config.special_token_ids)
+    unread = getattr(model.config, "unread", ())  # a dense twin reads everything
+    special = model.config.special_token_ids
+    encoded: Encoded = encode(tokenizer, [text], limit, special, unread=unread)
     ids, attention = encoded.input_ids[0], encoded.attention_mask[0]
     with in_mode(model, training=False):
         logits = model(ids[None], attention[None], task="classification").logits

@@ -12,6 +12,7 @@ from transformers import PretrainedConfig
 from lexical_sae.model.gate import GATES, SATURATIONS, WINDOWS
 from lexical_sae.model.head_choice import HEADS
 from lexical_sae.model.pooling import POOLINGS
+from lexical_sae.text.unread import NOT_FOR_TAGGERS
 
 TASKS = ("classification", "tagging")
 DICTIONARIES = ("words", "texts", "all")
@@ -32,7 +33,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 # Set by the model itself, not by the person who builds one.
 _DERIVED = (
     *("backbone", "backbone_kind", "dictionary_size", "labels", "task"),
-    *("special_token_ids", "function_token_ids", "expanded_words", "senses"),
+    *("special_token_ids", "function_token_ids", "expanded_words", "senses", "unread"),
 )
 
 
@@ -51,7 +52,8 @@ class LexicalSAEConfig(PretrainedConfig):
     has 2). topk_per_position: at inference keep only the k largest words per token position
     (0 = all). max_tokens: texts are cut there, or with windows read in windows of that length.
     expanded_words: coordinates of words that have `senses` coordinates each, see `model.senses`;
-    the further ones stand at the end of the dictionary.
+    the further ones stand at the end of the dictionary. unread: words that are taken out of every
+    text before it is read, see `text.unread`.
     """
 
     model_type = "lexical-sae"
@@ -79,6 +81,7 @@ class LexicalSAEConfig(PretrainedConfig):
         function_token_ids: Sequence[int] = (),
         expanded_words: Sequence[int] = (),
         senses: int = 1,
+        unread: Sequence[str] = (),
         backbone_kind: str = "masked_lm",
         backbone: Mapping[str, Any] | None = None,
         **kwargs: Any,
@@ -115,6 +118,7 @@ class LexicalSAEConfig(PretrainedConfig):
         self.function_token_ids = list(function_token_ids)
         self.expanded_words = list(expanded_words)
         self.senses = senses
+        self.unread = unread if isinstance(unread, str) else list(unread)
         self.backbone_kind = backbone_kind
         self.backbone = dict(backbone) if backbone is not None else None
         check_config(self)
@@ -154,6 +158,7 @@ def check_config(config: LexicalSAEConfig) -> None:
     if config.windows:
         check_windows(config)
     _check_senses(config)
+    _check_unread(config)
     if not config.window_width > 0:
         raise ValueError(f"window_width is {config.window_width!r}; expected a number above 0.")
 
@@ -184,6 +189,14 @@ def _check_senses(config: LexicalSAEConfig) -> None:
         raise ValueError(
             f"expanded_words is {expanded}; expected different coordinates from 0 to {words - 1}."
         )
+
+
+def _check_unread(config: LexicalSAEConfig) -> None:
+    words = config.unread
+    if isinstance(words, str) or not all(isinstance(w, str) and w.strip() for w in words):
+        raise ValueError(f"unread is {words!r}; expected a list of words.")
+    if words and config.task == "tagging":
+        raise ValueError(NOT_FOR_TAGGERS)
 
 
 def _option_names() -> list[str]:

@@ -36,6 +36,7 @@ def model_hash(model: LexicalSAE) -> str:
             **{name: getattr(model.config, name) for name in _DECIDES},
             # only where it is on: the hashes of before there were windows stay what they are
             **({"windows": True} if model.config.windows else {}),
+            **({"unread": model.config.unread} if model.config.unread else {}),
             "backbone": {
                 name: value
                 for name, value in (model.config.backbone or {}).items()

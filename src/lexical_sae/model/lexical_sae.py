@@ -17,14 +17,14 @@ from lexical_sae.model.backbone import (
     LexicalTransform,
     LoadedBackbone,
     backbone_states,
-    length_limit,
     rebuild_backbone,
 )
 from lexical_sae.model.build import build_from_backbone
 from lexical_sae.model.calibration import calibrate_thresholds
 from lexical_sae.model.compaction import compact_model
-from lexical_sae.model.config import LexicalSAEConfig, check_windows
+from lexical_sae.model.config import LexicalSAEConfig, check_config
 from lexical_sae.model.dictionary import Dictionary
+from lexical_sae.model.encoding import encode_for
 from lexical_sae.model.expansion import expand_words
 from lexical_sae.model.files import load_model, save_model
 from lexical_sae.model.head_choice import head_of
@@ -37,7 +37,7 @@ from lexical_sae.model.sense_choice import WordChoice
 from lexical_sae.model.sense_notes import SenseNote
 from lexical_sae.model.state import CircuitState
 from lexical_sae.model.windows import classify_windows, is_long, refuse_long
-from lexical_sae.text.tokenise import Encoded, check_texts, encode
+from lexical_sae.text.tokenise import Encoded, check_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -230,14 +230,7 @@ class LexicalSAE(PreTrainedModel):
     def encode(self, texts: Sequence[str], max_tokens: int | None = None) -> Encoded:
         """Token ids on this model's device, with the characters behind every token; cut at
         `max_tokens`, by default the model's own unless it reads windows."""
-        if self.tokenizer is None:
-            raise ValueError("This model has no tokenizer; load it with from_pretrained.")
-        limit = None if self.config.windows else self.config.max_tokens
-        if max_tokens is not None:  # the config's own was checked when the model was built
-            limit, longest = max_tokens, length_limit(self.backbone, self.tokenizer)
-            if limit > longest:
-                raise ValueError(f"max_tokens is {limit}; this backbone reads at most {longest}.")
-        return encode(self.tokenizer, texts, limit, self.config.special_token_ids, self.device)
+        return encode_for(self, texts, max_tokens)
 
     def adapt(self, texts: Sequence[str], **settings: Any) -> None:
         """Self-supervised adaptation of an added lexical head; see `model.adaptation`."""
@@ -268,9 +261,15 @@ class LexicalSAE(PreTrainedModel):
         """Close these dictionary coordinates (numbers, see `dictionary.coordinates(word)`)."""
         self.lexical.suppress(coordinates)
 
+    def leave_unread(self, words: Iterable[str]) -> None:
+        """From now on these words are taken out of every text before it is read; see `text.unread`.
+        Token ids are read as they are."""
+        self._configure("unread", sorted({*self.config.unread, *words}))
+
     def restore(self) -> None:
-        """Open all coordinates again."""
+        """Open all coordinates again, and read all words."""
         self.lexical.keep.fill_(True)
+        self._configure("unread", [])
 
     def keep_per_position(self, k: int) -> None:
         """From now on only the k largest open words of each token count, at inference; 0: all."""
@@ -281,13 +280,15 @@ class LexicalSAE(PreTrainedModel):
     def read_windows(self, on: bool = True) -> LexicalSAE:
         """From now on texts longer than `max_tokens` are read in windows instead of being cut, at
         inference; saved with the model. See `model.windows`."""
+        self._configure("windows", on)
+        return self
+
+    def _configure(self, name: str, value: Any) -> None:
         # a config of its own: models that share weights share it, and they stay as they are
         config = copy.copy(self.config)
-        config.windows = on
-        if on:
-            check_windows(config)
+        setattr(config, name, value)
+        check_config(config)
         self.config = config
-        return self
 
     def memory_estimate(
         self, batch: int, length: int, *, training: bool = True, open_words: int | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from lexical_sae.attribution.explanation import Explanation
 from lexical_sae.report.page import fragment, page, render
-from lexical_sae.report.terminal import flip_line, sufficient_line
+from lexical_sae.report.terminal import flip_line, sufficient_line, unread_line
 from lexical_sae.report.word_rows import side, signed, word_rows
 
 TITLE = "Why the model decided so"
@@ -47,6 +47,7 @@ def _article(explanation: Explanation) -> str:
         hidden_labels=max(0, len(ranked) - LABELS),
         sufficient=sufficient_line(explanation) if explanation.certified is not None else "",
         flip=flip_line(explanation.flip) if explanation.flip is not None else "",
+        unread=unread_line(explanation) if explanation.unread else "",
     )
 
 

@@ -49,6 +49,8 @@ def show_explanation(explanation: Explanation, top: int = 6) -> Group:
         parts.append(Text(sufficient_line(explanation)))
     if explanation.flip is not None:
         parts.append(Text(flip_line(explanation.flip)))
+    if explanation.unread:
+        parts.append(Text(unread_line(explanation), "dim"))
     if explanation.truncated:
         parts.append(Text("the text is longer than the model reads; its end was not seen", "dim"))
     return Group(*parts)
@@ -96,6 +98,12 @@ def visible(text: str) -> str:
     return "".join(
         "\ufffd" if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text
     )
+
+
+def unread_line(explanation: Explanation) -> str:
+    """The words of the text that the model leaves unread."""
+    words = dict.fromkeys(visible(place.text) for place in explanation.unread)
+    return f"not read: {', '.join(words)}"
 
 
 def sufficient_line(explanation: Explanation) -> str:

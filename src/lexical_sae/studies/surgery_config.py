@@ -57,6 +57,8 @@ class SurgeryConfig(Strict):
     largest_loss: Annotated[float, Field(ge=0, le=1)] = 0.01  # of accuracy, on validation rows
     words: Annotated[int, Field(ge=1, le=200)] = 80  # that may be cut out at the most
     evaluate: list[str] | None = None  # steps of the evaluation, on the trained model
+    fitted_rows: Annotated[int, Field(ge=60)] = 4000  # of training, for erasers and probes
+    held_out_rows: Annotated[int, Field(ge=60)] | None = None  # of validation and test; null: all
     seed: int = 0
 
     @field_validator("evaluate")

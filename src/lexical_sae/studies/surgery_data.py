@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, replace
 
 from lexical_sae.evaluation.held_out import same_labels
+from lexical_sae.evaluation.reading import spread
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Biased, SurgeryConfig
 from lexical_sae.surgery.groups import (
@@ -54,7 +55,7 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
     # before the task's rows, since these may be a long download
     wanted = () if biased is None else (biased.choose, biased.split)
     parts = [_split(biased, split) for split in wanted if biased is not None and split is not None]
-    task = load_data(run)
+    task = _held_out(load_data(run), config.held_out_rows)
     if task.train.task != "classification" or task.validation is None or task.test is None:
         raise ValueError(
             f"{run.dataset} has no train, validation and test split of labelled texts; a surgery "
@@ -82,6 +83,17 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
     for name in config.concept_lists:
         concept |= load_word_list(name)
     return StudyData(task, choosing, measured, concept, biased)
+
+
+def _held_out(task: Data, rows: int | None) -> Data:
+    """With no more rows to choose and to measure on than that."""
+    if rows is None:
+        return task
+    parts = [
+        None if part is None else part.select(spread(len(part), rows))
+        for part in (task.validation, task.test)
+    ]
+    return Data(task.train, *parts)
 
 
 def _frames(data: TextDataset, biased: Biased | None) -> Frames:

@@ -23,8 +23,6 @@ from lexical_sae.surgery.rates import Bools
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.training.config import resolve_config
 
-TRAIN_ROWS = 4000  # of the task, that erasers and probes are fitted on
-
 
 class SurgerySubject:
     """What is read once and used by every part."""
@@ -41,7 +39,7 @@ class SurgerySubject:
         assert self.data.task.test is not None
         self.task_test: TextDataset = self.data.task.test
         train = self.data.task.train
-        self.train = train.select(spread(len(train), TRAIN_ROWS))
+        self.train = train.select(spread(len(train), config.fitted_rows))
         self.choosing = self._read(self.data.choosing, "rows to choose words on")
         self.measured = self._read(self.data.measured, "rows to measure gaps on")
         self.validation = self._read(self.data.task.validation, "the task's validation rows")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lexical_sae.report.finding import Estimate
 from lexical_sae.studies.surgery_findings import Point
@@ -29,13 +29,27 @@ def summary(compared: Sequence[Compared], duels: Sequence[Duel], words: Sequence
             f"LEACE is left out: fewer than {FEWEST_ROWS} training rows mention a group of the "
             "concept, or all do."
         )
-    controls = [one for one in compared if one.name.startswith("random")]
+    lines.extend(_unread(by_name))
+    controls = [one for one in compared if one.name.startswith("random words, ")]
     if controls and all(one.gap_fall.value is not None for one in controls):
         falls = ", ".join(_share(one.gap_fall) for one in controls)
         halved = [one for one in controls if (one.gap_fall.value or 0.0) >= HALF]
         verdict = f"{len(halved)} of them halve it" if halved else "none halves it"
         lines.append(f"Random words that are open as often take away {falls}: {verdict}.")
     lines.extend(_leaks(before, after))
+    return lines
+
+
+def _unread(by_name: Mapping[str, Compared]) -> list[str]:
+    before = by_name["baseline"]
+    lines = []
+    for one in (found for name, found in by_name.items() if name.endswith("left unread")):
+        change = 100 * ((one.accuracy.value or 0.0) - (before.accuracy.value or 0.0))
+        fall = "" if one.gap_fall.value is None else f", {_share(one.gap_fall)} of it gone"
+        lines.append(
+            f"{one.name[0].upper()}{one.name[1:]}: gap {_gap(one)}{fall}, accuracy "
+            f"{change:+.2f} points."
+        )
     return lines
 
 

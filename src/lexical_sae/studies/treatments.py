@@ -1,16 +1,17 @@
-"""The treatments of a surgery study: nothing, the cut, LEACE, both, and random words."""
+"""The treatments of a surgery study: nothing, the cut, words left unread, LEACE, random words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
 from lexical_sae.evaluation.reading import read_texts
+from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.state import CircuitState
 from lexical_sae.studies.surgery_subject import SurgerySubject
-from lexical_sae.surgery.comparison import Treated, random_words_like
+from lexical_sae.surgery.comparison import Treated, random_text_words_like, random_words_like
 from lexical_sae.surgery.effect import after_removal
 from lexical_sae.surgery.erasure import (
     Eraser,
@@ -23,9 +24,13 @@ from lexical_sae.surgery.erasure import (
     slice_words,
 )
 from lexical_sae.surgery.leak import Leak, measure_leak, sparse_rows
+from lexical_sae.surgery.removal import forms_in_texts
 from lexical_sae.surgery.selection import find_words
+from lexical_sae.surgery.suppression import without_words
+from lexical_sae.text.dataset import TextDataset
 
 CONTROLS = 3  # draws of random words
+UNREAD_CUT = "surgery, words left unread"
 
 
 class Treatments:
@@ -33,23 +38,21 @@ class Treatments:
 
     def __init__(self, study: SurgerySubject) -> None:
         self.study = study
-        # a planted word stands in no row of the task's own test split
-        planted = study.config.planted is not None
-        probed = study.data.measured if planted else study.task_test
-        self.probed = 3 if planted else 2  # its place among the states
-        self.marks = [study.concept(data) for data in (study.train, probed)]
+        self.probed = 2 if study.config.planted is None else 3  # among the states
+        self.marks = [study.concept(data) for data in self._probed_rows()]
         self.states: list[CircuitState] = [
             reading.state
             for reading in (study.fitted, study.validation, study.test, study.measured)
         ]
         self.pooled = [  # a cut stands behind the hidden states, so it leaves them as they are
-            pooled_states(study.model, data.texts) for data in (study.train, probed)
+            pooled_states(study.model, data.texts) for data in self._probed_rows()
         ]
         self.hidden_leaks = self._probes("hidden state", *self.pooled)
         words = [word for group in study.data.concept.values() for word in group]
         assert study.model.dictionary is not None
         selection = find_words(study.model.dictionary, words)
         self.concept_words = selection.coordinates
+        self.concept_forms = forms_in_texts(study.model.dictionary, selection)
         if selection.missing:
             missing = ", ".join(selection.missing)
             study.console.print(f"not in the dictionary: {missing}", style="dim", markup=False)
@@ -61,6 +64,10 @@ class Treatments:
             found.append(self.by_slice("LEACE on open words", (), groups))
             found.append(self.by_hidden_states("LEACE on hidden states", groups))
             found.append(self.by_slice("surgery and LEACE", cut, groups))
+        found += self.by_reading({"words left unread": (), UNREAD_CUT: cut}, self.concept_forms)
+        texts, seed = self.study.data.measured.texts, self.study.config.seed
+        others = random_text_words_like(texts, self.concept_forms, seed)
+        found += self.by_reading({"random words left unread": ()}, others)
         for draw in range(CONTROLS if cut else 0):
             words = random_words_like(self.study.choosing.state, cut, self.study.config.seed + draw)
             found.append(self.by_cut(f"random words, draw {draw + 1}", words))
@@ -70,6 +77,19 @@ class Treatments:
         states = [after_removal(state, words) for state in self.states]
         leaks = self._open_leaks(states)
         return self._treated(name, len(words), [s.logits for s in states[1:]], leaks)
+
+    def by_reading(
+        self, cuts: Mapping[str, Sequence[int]], unread: Sequence[str]
+    ) -> Iterator[Treated]:
+        """Words left unread, with each of the cuts."""
+        view = without_words(self.study.model, (), unread)
+        read = self._read(view)
+        pooled = [pooled_states(view, data.texts) for data in self._probed_rows()]
+        hidden = self._probes("hidden state", *pooled)
+        for name, words in cuts.items():
+            states = [after_removal(state, words) for state in read]
+            logits = [state.logits for state in states[1:]]
+            yield self._treated(name, len(words), logits, self._open_leaks(states), hidden)
 
     def by_slice(self, name: str, words: Sequence[int], groups: Tensor) -> Treated:
         """LEACE on the values of open words, after a cut."""
@@ -85,20 +105,25 @@ class Treatments:
 
     def by_hidden_states(self, name: str, groups: Tensor) -> Treated:
         """LEACE fitted on the pooled hidden state, applied at every position before words open."""
-        study = self.study
-        assert study.data.task.validation is not None
         eraser = fit_leace(self.pooled[0], groups)
-        with erasing(study.model, eraser):
-            states = [
-                read_texts(study.model, data.texts, data.labels).state
-                for data in (
-                    *(study.train, study.data.task.validation),
-                    *(study.task_test, study.data.measured),
-                )
-            ]
+        with erasing(self.study.model, eraser):
+            states = self._read(self.study.model)
         leaks = self._open_leaks(states)
         hidden = self._probes("hidden state", *map(eraser, self.pooled))
         return self._treated(name, 0, [s.logits for s in states[1:]], leaks, hidden)
+
+    def _read(self, model: LexicalSAE) -> list[CircuitState]:
+        """What `states` are, of a model that reads otherwise."""
+        study = self.study
+        assert study.data.task.validation is not None
+        rows = (study.train, study.data.task.validation, study.task_test, study.data.measured)
+        return [read_texts(model, data.texts, data.labels).state for data in rows]
+
+    def _probed_rows(self) -> tuple[TextDataset, TextDataset]:
+        """Those that probes are fitted on, and those that they are measured on. A planted word
+        stands in no row of the task's own test split."""
+        measured = self.study.data.measured
+        return self.study.train, measured if self.probed == 3 else self.study.task_test
 
     def _open_leaks(self, states: Sequence[CircuitState]) -> tuple[Leak, ...]:
         rows = (sparse_rows(states[i].open_words) for i in (0, self.probed))

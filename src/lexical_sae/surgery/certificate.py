@@ -18,20 +18,21 @@ from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.surgery.effect import effect_of
 from lexical_sae.surgery.groups import groups_of_terms
 from lexical_sae.surgery.leak import measure_leak, sparse_rows
-from lexical_sae.surgery.non_interference import check_non_interference
+from lexical_sae.surgery.non_interference import NonInterference, check_non_interference
 from lexical_sae.surgery.suppression import suppressed_coordinates, without_words
+from lexical_sae.surgery.unread import UnreadTest, check_unread, contributed_by
 from lexical_sae.training.environment import environment, plain_values
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
     from lexical_sae.text.dataset import TextDataset
 
-FORMAT, VERSION = "lexical-sae removal certificate", 1
+FORMAT, VERSION = "lexical-sae removal certificate", 2
 MOST_ROWS = 2000  # of each split, evenly spread
 NOT_CLAIMED = (
     "that what the words meant is gone: see the leak",
     "that removing a word changes a logit by minus its contribution: see the two changes",
-    "anything about texts that were not measured, but that the cut words cannot matter in any",
+    "anything about texts that were not measured, but that the words cannot matter in any",
 )
 
 Advance = Callable[[int], None]
@@ -47,8 +48,8 @@ def certify_removal(
 ) -> dict[str, Any]:
     """The certificate of a model with suppressed words, without a signature."""
     assert model.dictionary is not None
-    cut = suppressed_coordinates(model)
-    if not cut:
+    cut, unread = suppressed_coordinates(model), tuple(model.config.unread)
+    if not cut and not unread:
         raise ValueError(
             "No word is cut out of this model, so there is nothing to certify; use "
             "`lexical-sae suppress` first."
@@ -56,7 +57,14 @@ def certify_removal(
     test, train = some_rows(test), None if train is None else some_rows(train)
     after = read_split(model, test, advance)
     before = read_split(_restored(model), test, advance)
-    tested = check_non_interference(model, _texts(test), seed=seed, advance=advance)
+    texts, whole = _texts(test), _restored(model)
+    filled, read = NonInterference(0, 0), UnreadTest((), 0, 0)
+    gave = None  # what was opened by words that are no longer read
+    if cut:
+        filled = check_non_interference(model, texts, seed=seed, advance=advance)
+    if unread:
+        read = check_unread(model, texts, seed=seed, advance=advance)
+        gave = contributed_by(whole, texts, unread, cut, advance)
     found = {
         "format": FORMAT,
         "version": VERSION,
@@ -66,8 +74,9 @@ def certify_removal(
             for v, word in ((v, model.dictionary.words[v]) for v in cut)
         ],
         "data": data_identity(test, train),
-        "non_interference": asdict(tested),
-        "effect": effect_of(before.state, after.state, cut).summary(),
+        "non_interference": asdict(filled),
+        "unread": asdict(read),
+        "effect": effect_of(before.state, after.state, cut, gave).summary(),
         "accuracy": _accuracy(before, after, seed),
         "leak": _leak(model, before, after, test, train, seed, advance),
         "not_claimed": list(NOT_CLAIMED),
@@ -127,13 +136,14 @@ def _leak(
     advance: Advance,
 ) -> dict[str, Any]:
     """Whether a text holds one of the cut words, told from its open words before and after."""
-    concept = "the text holds one of the cut words"
+    concept = "the text holds one of the words"
     if train is None:
         return {"concept": concept, "why": "there is no training split to fit a probe on"}
     if model.config.task == "tagging":
         return {"concept": concept, "why": "probes are for classifiers; this model tags words"}
     assert model.dictionary is not None
     words = [model.dictionary.words[v] for v in suppressed_coordinates(model)]
+    words += model.config.unread
     held = [
         groups_of_terms(_texts(data), {"cut": words}, exact=True)["cut"] for data in (train, test)
     ]

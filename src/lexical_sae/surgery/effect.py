@@ -61,12 +61,19 @@ def after_removal(state: CircuitState, coordinates: Iterable[int]) -> CircuitSta
 
 
 @torch.no_grad()
-def effect_of(before: CircuitState, after: CircuitState, coordinates: Iterable[int]) -> Effect:
-    """Compare the decisions [N] of a model with those of the same model without some words."""
+def effect_of(
+    before: CircuitState,
+    after: CircuitState,
+    coordinates: Iterable[int],
+    unread: Tensor | None = None,
+) -> Effect:
+    """Compare the decisions [N] of a model with those of the same model without some words.
+    `unread` [N] is what was opened by words that are no longer read."""
     decided = before.predicted
     contribution = compute_attribution_tensor(before, row_classes=decided)
     gone = contribution * in_words(before.open_words, coordinates)
     predicted = -sum_by_row(gone, before.open_words.row, before.open_words.rows)
+    predicted = predicted if unread is None else predicted - unread
     change = (after.logits - before.logits).gather(1, decided[:, None])[:, 0]
     return Effect(
         predicted=predicted,

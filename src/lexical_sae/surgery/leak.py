@@ -64,8 +64,12 @@ def measure_leak(
             why += f"{FEWEST} without are needed"
             return [Leak(source, probe, Estimate(None, why=why)) for probe in PROBES]
     weights = bootstrap_weights(len(test_concept), AUC_DRAWS, seed)
+    fitted = train[chosen]
+    if not isinstance(fitted, np.ndarray):  # words that open in no such row tell a probe nothing
+        known = fitted.getnnz(axis=0).nonzero()[0]
+        fitted, test = fitted[:, known], test[:, known]
     for probe in PROBES:
-        model = _fit(_probe(probe, seed), train[chosen], train_concept[chosen])
+        model = _fit(_probe(probe, seed), fitted, train_concept[chosen])
         scores = model.predict_proba(test)[:, 1]
         found.append(Leak(source, probe, estimate(auc(scores, test_concept, weights))))
     return found

@@ -1,7 +1,9 @@
-"""Cuts of saved runs: a new folder in which one mask has changed; the original is only read.
+"""Removals in saved runs: a new folder with another mask and another list of words that are left
+unread; the original is only read.
 
-The mask is a tensor of the weights' file, one byte per word, so nothing is computed and no model is
-built: the other bytes are copied as they are, and it takes as long as the copy.
+The mask is a tensor of the weights' file, one byte per word, and the list stands in the config, so
+nothing is computed and no model is built: the other bytes are copied as they are, and it takes as
+long as the copy.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexical_sae.model.dictionary import Dictionary, dictionary_of, surface_of
-from lexical_sae.surgery.selection import WordSelection, chosen, find_words
+from lexical_sae.surgery.removal import Removal, removal_of
+from lexical_sae.text.unread import NOT_FOR_TAGGERS
 from lexical_sae.text.write_rows import replacing
 
 RECORD = "suppression.json"
 KEPT = ("config.yaml", "environment.json")  # of a run, so that its data are found again
 MASK, IDS = "lexical.keep", "lexical.token_ids"
+CONFIG = "config.json"
 
 
 class SavedMask(NamedTuple):
@@ -42,35 +46,54 @@ def suppress_saved(
     *,
     patterns: Iterable[str] = (),
     exact: bool = False,
-) -> tuple[Dictionary, WordSelection]:
+    how: str = "cut",
+) -> tuple[Dictionary, Removal]:
     """A copy of a run without some words; its dictionary and what was found."""
     saved = read_mask(model_folder)
-    found = chosen(find_words(saved.dictionary, words, patterns=patterns, exact=exact))
+    found = removal_of(saved.dictionary, words, patterns=patterns, exact=exact, how=how)
     keep = saved.keep.copy()
     keep[list(found.coordinates)] = False
     if not keep.any():
         raise ValueError(
             f"This would cut all {len(keep):,} words of the dictionary; at least one must stay."
         )
+    config = _config(model_folder)
+    if found.unread and config.get("task") == "tagging":
+        raise ValueError(NOT_FOR_TAGGERS)
+    selection = found.selection
     entry = {
         "of": _sha256(saved.file),
-        "asked": [*found.found, *found.missing],
-        "words": list(found.words(saved.dictionary)),
-        "not_found": list(found.missing),
+        "asked": [*selection.found, *selection.missing],
+        "words": [saved.dictionary.words[v] for v in found.coordinates],
+        "not_found": list(selection.missing),
+        **({"unread": list(found.unread)} if found.unread else {}),
     }
-    _write(saved, keep, run, model_folder, output, entry)
+    config["unread"] = sorted({*config.get("unread", ()), *found.unread})
+    _write(saved, keep, config, run, model_folder, output, entry)
     return saved.dictionary, found
 
 
-def restore_saved(run: Path, model_folder: Path, output: Path) -> int:
-    """A copy of a run with all words back; how many they are."""
-    saved = read_mask(model_folder)
-    back = int((~saved.keep).sum())
-    if not back:
+def restore_saved(run: Path, model_folder: Path, output: Path) -> tuple[int, int]:
+    """A copy of a run with all words back; how many are open and how many are read again."""
+    saved, config = read_mask(model_folder), _config(model_folder)
+    back, read = int((~saved.keep).sum()), len(config.get("unread", ()))
+    if not back and not read:
         raise ValueError(f"No word is cut out of {run}, so there is nothing to restore.")
-    entry = {"of": _sha256(saved.file), "restored": back}
-    _write(saved, np.ones_like(saved.keep), run, model_folder, output, entry)
-    return back
+    entry = {"of": _sha256(saved.file), "restored": back, **({"read": read} if read else {})}
+    config["unread"] = []
+    _write(saved, np.ones_like(saved.keep), config, run, model_folder, output, entry)
+    return back, read
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    file = folder / CONFIG
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("unread", []), list):
+        raise ValueError(f"{file} is missing or damaged; restore the original file.")
+    return found
 
 
 def read_mask(folder: Path) -> SavedMask:
@@ -142,6 +165,7 @@ def history(run: Path) -> list[dict[str, Any]]:
 def _write(
     saved: SavedMask,
     keep: np.ndarray,
+    config: dict[str, Any],
     run: Path,
     model_folder: Path,
     output: Path,
@@ -158,8 +182,12 @@ def _write(
         scratch.write_text(json.dumps(record, indent=2, ensure_ascii=False), encoding="utf-8")
     for file in sorted(model_folder.iterdir()):
         # its card has the numbers of the model before
-        if file.is_file() and file not in (saved.file, model_folder / "README.md"):
+        changed = (saved.file.name, CONFIG, "README.md")
+        if file.is_file() and file.name not in changed:
             shutil.copyfile(file, target / file.name)
+    with replacing(target / CONFIG) as scratch:
+        text = json.dumps(config, indent=2, sort_keys=True) + "\n"
+        scratch.write_text(text, encoding="utf-8")
     with replacing(target / saved.file.name) as scratch:
         shutil.copyfile(saved.file, scratch)
         with scratch.open("r+b") as weights:

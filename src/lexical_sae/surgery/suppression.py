@@ -1,8 +1,9 @@
-"""Words cut out of a model: for as long as it is wanted, or for good.
+"""Words removed from a model: for as long as it is wanted, or for good.
 
-The mask stands after the gate: the words are never open, whatever the text, so no logit can depend
+A cut is a mask after the gate: the words are never open, whatever the text, so no logit can depend
 on them. The backbone still reads them (zeroed output rows would blind an encoder whose embeddings
-are tied), and other open words may carry what they meant: see `surgery.leak`.
+are tied), and other open words may carry what they meant: see `surgery.leak`. Words that are left
+unread do not reach the backbone: see `text.unread`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lexical_sae.surgery.selection import WordSelection, chosen, find_words
+from lexical_sae.surgery.removal import Removal, removal_of
+from lexical_sae.surgery.selection import WordSelection
 
 if TYPE_CHECKING:
     from lexical_sae.model.lexical_sae import LexicalSAE
@@ -27,15 +29,20 @@ class SuppressedModel:
     """
 
     original: LexicalSAE
-    selection: WordSelection
+    removal: Removal
     view: LexicalSAE = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "view", without_words(self.original, self.coordinates))
+        view = without_words(self.original, self.coordinates, self.removal.unread)
+        object.__setattr__(self, "view", view)
+
+    @property
+    def selection(self) -> WordSelection:
+        return self.removal.selection
 
     @property
     def coordinates(self) -> tuple[int, ...]:
-        return self.selection.coordinates
+        return self.removal.coordinates
 
     def restore(self) -> LexicalSAE:
         return self.original
@@ -47,9 +54,10 @@ def suppress_words(
     *,
     patterns: Iterable[str] = (),
     exact: bool = False,
+    how: str = "cut",
 ) -> SuppressedModel:
-    """The model without these words and their other forms; see `find_words`."""
-    return SuppressedModel(model, chosen_words(model, words, patterns=patterns, exact=exact))
+    """The model without these words and their other forms; see `removal_of`."""
+    return SuppressedModel(model, _removal(model, words, patterns, exact, how))
 
 
 def suppress_token_globally(
@@ -58,31 +66,28 @@ def suppress_token_globally(
     *,
     patterns: Iterable[str] = (),
     exact: bool = False,
+    how: str = "cut",
 ) -> WordSelection:
-    """Cut the words out of the model itself; `save_pretrained` keeps the cut, `model.restore()`
+    """Remove the words from the model itself; `save_pretrained` keeps that, `model.restore()`
     undoes it."""
-    selection = chosen_words(model, words, patterns=patterns, exact=exact)
-    refuse_emptying(model, selection.coordinates)
-    model.suppress(selection.coordinates)
-    return selection
+    removal = _removal(model, words, patterns, exact, how)
+    refuse_emptying(model, removal.coordinates)
+    model.leave_unread(removal.unread)
+    model.suppress(removal.coordinates)
+    return removal.selection
 
 
-def chosen_words(
-    model: LexicalSAE,
-    words: Iterable[str],
-    *,
-    patterns: Iterable[str] = (),
-    exact: bool = False,
-) -> WordSelection:
-    """What `find_words` finds; refused if it finds nothing."""
-    if isinstance(words, str):
-        raise ValueError(f"words is the text {words!r}; expected a list of words, e.g. [word].")
+def _removal(
+    model: LexicalSAE, words: Iterable[str], patterns: Iterable[str], exact: bool, how: str
+) -> Removal:
     if model.dictionary is None:
         raise ValueError("This model has no tokenizer, so its words have no names.")
-    return chosen(find_words(model.dictionary, words, patterns=patterns, exact=exact))
+    return removal_of(model.dictionary, words, patterns=patterns, exact=exact, how=how)
 
 
-def without_words(model: LexicalSAE, coordinates: Iterable[int]) -> LexicalSAE:
+def without_words(
+    model: LexicalSAE, coordinates: Iterable[int], unread: Iterable[str] = ()
+) -> LexicalSAE:
     """A model of its own that shares every weight and buffer with `model` but the mask."""
     gone = tuple(coordinates)
     refuse_emptying(model, gone)
@@ -90,6 +95,7 @@ def without_words(model: LexicalSAE, coordinates: Iterable[int]) -> LexicalSAE:
     lexical._buffers = {**model.lexical._buffers, "keep": model.lexical.keep.clone()}
     view._modules = {**model._modules, "lexical": lexical}
     view.suppress(gone)
+    view.leave_unread(unread)
     return view
 
 

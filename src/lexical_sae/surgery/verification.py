@@ -32,6 +32,7 @@ SECTIONS = {
     "suppressed": list,
     "data": dict,
     "non_interference": dict,
+    "unread": dict,
     "effect": dict,
     "accuracy": dict,
     "leak": dict,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lexical_sae.text.encodable import check_encodable
+from lexical_sae.text.unread import without_unread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +26,7 @@ class Encoded:
     offsets: tuple[tuple[tuple[int, int], ...], ...]  # [B][L] characters of each token
     word_ids: tuple[tuple[int | None, ...], ...]  # [B][L] input word of each token, None: none
     truncated: tuple[bool, ...]  # [B] whether the text was longer than the limit
+    unread: tuple[tuple[tuple[int, int], ...], ...] = ()  # [B] characters of words not read, if any
 
     def model_inputs(self) -> dict[str, Tensor]:
         return {"input_ids": self.input_ids, "attention_mask": self.attention_mask}
@@ -92,15 +94,46 @@ def structural_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     return sorted(declared | {token for token, special in marks if special})
 
 
+def token_ids(
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    max_tokens: int | None,
+    structural: Sequence[int],
+) -> list[list[int]]:
+    """The ids of `encode` alone, without padding: what training reads, several times as fast."""
+    check_texts(texts)
+    found: Any = tokenizer(
+        list(texts),
+        truncation=max_tokens is not None,
+        max_length=max_tokens,
+        verbose=False,
+        return_attention_mask=False,
+        return_special_tokens_mask=True,
+        split_special_tokens=True,
+    )
+    unknown, marks = tokenizer.unk_token_id, set(structural)
+    if unknown is None:
+        return [list(row) for row in found["input_ids"]]
+    return [
+        [
+            unknown if token in marks and not own else token
+            for token, own in zip(row, mask, strict=True)
+        ]
+        for row, mask in zip(found["input_ids"], found["special_tokens_mask"], strict=True)
+    ]
+
+
 def encode(
     tokenizer: PreTrainedTokenizerBase,
     texts: Sequence[str],
     max_tokens: int | None,
     structural: Sequence[int],
     device: Any = "cpu",
+    unread: Sequence[str] = (),
 ) -> Encoded:
     """Tokenise raw texts; `structural` are the tokenizer's `structural_ids`. Without `max_tokens`
-    nothing is cut: what is longer than a backbone reads is for `model.windows`.
+    nothing is cut: what is longer than a backbone reads is for `model.windows`. Words of `unread`
+    are taken out first; characters are those of the texts as they were given.
 
     A special token spelled out in a text ("[MASK]") is read as letters: what a user types must not
     steer the model's own markers.
@@ -111,8 +144,9 @@ def encode(
     least = 1 + tokenizer.num_special_tokens_to_add()
     if max_tokens is not None and max_tokens < least:
         raise ValueError(f"max_tokens is {max_tokens}; expected at least {least}.")
+    left = [without_unread(text, unread) for text in texts]
     batch: Any = tokenizer(
-        list(texts),
+        [one.text for one in left],
         padding=True,
         truncation=max_tokens is not None,
         max_length=max_tokens,
@@ -134,8 +168,10 @@ def encode(
         input_ids=batch["input_ids"].to(device),
         attention_mask=batch["attention_mask"].to(device),
         offsets=tuple(
-            tuple((int(a), int(z)) for a, z in row) for row in batch["offset_mapping"].tolist()
+            tuple(one.in_whole(int(a), int(z)) for a, z in row)
+            for one, row in zip(left, batch["offset_mapping"].tolist(), strict=True)
         ),
         word_ids=tuple(tuple(batch.word_ids(row)) for row in rows),
         truncated=tuple(bool(batch.encodings[row].overflowing) for row in rows),
+        unread=tuple(one.gone for one in left),
     )

@@ -1,0 +1,132 @@
+"""Words that are left unread: that they cannot matter, and what they gave while they were read.
+
+What a model computes is computed from the tokens of what is left of a text, so two texts that
+differ in such words only are one text to it. The test would find a reading that is not so: in real
+texts these words are put in at random places, exchanged and dropped, and the tokens must be the
+same.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from lexical_sae.attribution.contributions import compute_attribution_tensor
+from lexical_sae.attribution.words import position_contributions
+from lexical_sae.evaluation.reading import BATCH
+from lexical_sae.model.mode import in_mode
+from lexical_sae.surgery.effect import in_words
+from lexical_sae.surgery.non_interference import FILLINGS
+from lexical_sae.text.unread import without_unread
+
+if TYPE_CHECKING:
+    from lexical_sae.model.lexical_sae import LexicalSAE
+
+MOST_AT_ONCE = 3  # words put into a text
+
+
+@dataclass(frozen=True)
+class UnreadTest:
+    """How many texts were filled with words that are not read, and how many of them were read
+    otherwise than the text itself."""
+
+    words: tuple[str, ...]
+    fillings: int
+    differing: int
+
+
+def check_unread(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    *,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> UnreadTest:
+    """FILLINGS of the texts, in turn."""
+    words = tuple(model.config.unread)
+    fillers, draw = apart_from_phrases(words), random.Random(seed)
+    differing = 0
+    for start in range(0, FILLINGS, BATCH):
+        some = [texts[i % len(texts)] for i in range(start, min(start + BATCH, FILLINGS))]
+        filled = [filled_text(text, words, fillers, draw) for text in some]
+        pairs = zip(_tokens(model, some), _tokens(model, filled), strict=True)
+        differing += sum(plain != other for plain, other in pairs)
+        advance(len(some))
+    return UnreadTest(words, FILLINGS, differing)
+
+
+def apart_from_phrases(words: Sequence[str]) -> list[str]:
+    """Those that cannot become part of another phrase of the list, whatever stands beside them:
+    "african" before "american" would be a word that was asked for itself."""
+    parts = {word: set(re.split(r"[\s\-]+", word)) for word in words}
+    phrases = {word: found for word, found in parts.items() if len(found) > 1}
+    return [
+        word
+        for word, found in parts.items()
+        if not any(found & other for phrase, other in phrases.items() if phrase != word)
+    ]
+
+
+def filled_text(
+    text: str, words: Sequence[str], fillers: Sequence[str], draw: random.Random
+) -> str:
+    """The text with every word of the list kept, dropped or exchanged, and some more put in. With
+    no fillers words are dropped at the most."""
+    pieces, done = [], 0
+    for start, end in without_unread(text, words).gone:
+        stays = text[start:end]
+        other = draw.choice([stays, *([_some(fillers, draw)] if fillers else [])])
+        pieces += [text[done:start], other]
+        done = end
+    found = "".join([*pieces, text[done:]]).strip()
+    for _ in range(draw.randint(1, MOST_AT_ONCE) if fillers else 0):
+        places = [0, *(gap.start() for gap in re.finditer(r"\s+", found)), len(found)]
+        place, word = draw.choice(places), _some(fillers, draw)
+        found = f"{found[:place]} {word}{found[place:]}" if place else f"{word} {found}"
+    return found
+
+
+def _some(fillers: Sequence[str], draw: random.Random) -> str:
+    word = draw.choice(fillers)
+    return draw.choice([word, word.upper(), word.title()])
+
+
+def _tokens(model: LexicalSAE, texts: Sequence[str]) -> list[list[int]]:
+    encoded = model.encode(texts)
+    rows = zip(encoded.input_ids, encoded.attention_mask.bool(), strict=True)
+    return [ids[mask].tolist() for ids, mask in rows]
+
+
+@torch.no_grad()
+def contributed_by(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    words: Sequence[str],
+    apart: Sequence[int],
+    advance: Callable[[int], None] = lambda rows: None,
+) -> Tensor:
+    """[N]: what the decided logit of each text has from coordinates that opened at these words of
+    it, those of `apart` not counted. `model` reads them."""
+    found = []
+    with in_mode(model, training=False):
+        for start in range(0, len(texts), BATCH):
+            part = list(texts[start : start + BATCH])
+            encoded = model.encode(part)
+            state = model.classify(**encoded.model_inputs())
+            given = compute_attribution_tensor(state, row_classes=state.predicted)
+            given = given * ~in_words(state.open_words, apart)
+            by_position = position_contributions(state, given, encoded.input_ids.shape[1])
+            spans = [without_unread(text, words).gone for text in part]
+            marked = [
+                [any(a < right and z > left for left, right in gone) for a, z in offsets]
+                for gone, offsets in zip(spans, encoded.offsets, strict=True)
+            ]
+            found.append((by_position * torch.tensor(marked)).sum(1))
+            advance(len(part))
+    return torch.cat(found)
