@@ -74,9 +74,10 @@ def label_senses(model: LexicalSAE, texts: Sequence[str]) -> dict[str, SenseNote
     beside = torch.zeros(len(flat), model.lexical.words)  # [K·M, V₀] words open there
     best: list[list[tuple[float, str]]] = [[] for _ in flat]
     tagging = model.config.task == "tagging"
+    by_length = sorted(texts, key=len)
     with in_mode(model, training=False):
-        for start in range(0, len(texts), BATCH):
-            some = texts[start : start + BATCH]
+        for start in range(0, len(by_length), BATCH):
+            some = by_length[start : start + BATCH]
             inputs = model.encode(some).model_inputs()
             mask = model.word_mask(**inputs) if tagging else model.document_mask(**inputs)
             opened = model.lexical.positions(model.hidden_states(**inputs), mask)

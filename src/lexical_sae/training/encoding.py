@@ -10,13 +10,13 @@ import numpy as np
 
 from lexical_sae.text.alignment import sentence_windows
 from lexical_sae.text.dataset import TextDataset
-from lexical_sae.text.tokenise import encode
+from lexical_sae.text.tokenise import token_ids
 from lexical_sae.training.batching import EncodedSentences, EncodedTexts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CHUNK = 512  # texts tokenised at a time: their padded ids and offsets are held for no longer
+CHUNK = 4096  # texts tokenised at a time: what else a tokenizer notes of them is held for no longer
 SHORTEST_LIMIT = 64
 
 
@@ -30,9 +30,7 @@ def encode_texts(
     """Ids without padding, read exactly as `LexicalSAE.encode` reads them."""
     rows: list[list[int]] = []
     for start in range(0, len(texts), CHUNK):
-        batch = encode(tokenizer, texts[start : start + CHUNK], max_tokens, structural)
-        for ids, mask in zip(batch.input_ids, batch.attention_mask.bool(), strict=True):
-            rows.append(ids[mask].tolist())
+        rows += token_ids(tokenizer, texts[start : start + CHUNK], max_tokens, structural)
     return EncodedTexts(rows, list(labels))
 
 
@@ -64,6 +62,24 @@ def encode_dataset(
         assert max_tokens is not None
         return encode_sentences(tokenizer, data.tokens, data.tags, max_tokens, structural)
     return encode_texts(tokenizer, data.texts, data.labels, max_tokens, structural)
+
+
+def cut_texts(
+    tokenizer: PreTrainedTokenizerBase,
+    data: TextDataset,
+    whole: EncodedTexts,
+    max_tokens: int,
+    structural: Sequence[int],
+) -> EncodedTexts:
+    """What `encode_dataset` gives at a smaller limit: texts that fit it are not read again."""
+    if data.task == "tagging":
+        return encode_dataset(tokenizer, data, max_tokens, structural)
+    rows = list(whole.input_ids)
+    long = [i for i, length in enumerate(whole.lengths) if length > max_tokens]
+    again = encode_dataset(tokenizer, data.select(long), max_tokens, structural)
+    for i, ids in zip(long, again.input_ids, strict=True):
+        rows[i] = ids
+    return EncodedTexts(rows, whole.labels)
 
 
 def choose_max_length(encoded: EncodedTexts, longest: int) -> int:

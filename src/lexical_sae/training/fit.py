@@ -26,7 +26,7 @@ from lexical_sae.training.best import BestWeights
 from lexical_sae.training.checkpoints import last_checkpoint
 from lexical_sae.training.combinations import TERMS
 from lexical_sae.training.config import RunConfig
-from lexical_sae.training.encoding import choose_max_length, encode_dataset
+from lexical_sae.training.encoding import choose_max_length, cut_texts, encode_dataset
 from lexical_sae.training.final_measure import final_measure, untrained_reference
 from lexical_sae.training.freed_memory import freed_memory_kept
 from lexical_sae.training.guide import build_guide
@@ -222,11 +222,17 @@ def _encode(
     def encoded(split: TextDataset, at: int) -> EncodedTexts:
         return encode_dataset(model.tokenizer, split, at, model.config.special_token_ids)
 
+    found: dict[str, EncodedTexts] = {}
     if limit is None:
-        assert splits["train"] is not None
-        limit = choose_max_length(encoded(splits["train"], longest), longest)
+        train = splits["train"]
+        assert train is not None
+        whole = encoded(train, longest)
+        limit = choose_max_length(whole, longest)
+        special = model.config.special_token_ids
+        found["train"] = cut_texts(model.tokenizer, train, whole, limit, special)
     model.config.max_tokens = limit
-    return limit, {name: encoded(split, limit) for name, split in splits.items() if split}
+    others = {name: split for name, split in splits.items() if split and name not in found}
+    return limit, {**found, **{name: encoded(split, limit) for name, split in others.items()}}
 
 
 def _batch_size(model: Any, settings: Settings, length: int, processes: int) -> int:
