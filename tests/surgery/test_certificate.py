@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,46 @@ def test_restore_gives_the_same_model_back(folder: Path, tmp_path: Path) -> None
     assert (tmp_path / "back" / weights).read_bytes() == (folder / "run" / weights).read_bytes()
     _, error = run("restore", tmp_path / "back", "--output", tmp_path / "x", code=2)
     assert "nothing to restore" in error
+
+
+def test_words_left_unread_from_command_to_certificate(folder: Path, tmp_path: Path) -> None:
+    how = ("--how", "both", "--output", tmp_path / "blind")
+    shown, _ = run("suppress", folder / "run", "lovely", "zyxx", *how)
+    assert "'zyxx' is not in the dictionary" in shown
+    assert "It is left unread all the same." in shown
+    assert "left unread: lovely, lovelys, zyxx, zyxxs" in shown
+    assert "1 of " in shown
+    assert "4 words are left unread" in shown
+    (entry,) = json.loads((tmp_path / "blind" / "suppression.json").read_text())
+    assert entry["unread"] == ["lovely", "lovelys", "zyxx", "zyxxs"]
+    shown, _ = run("explain", tmp_path / "blind", "A Lovely film.")
+    assert "not read: Lovely" in shown
+    shown, _ = run("certify", tmp_path / "blind", "--output", tmp_path / "c.json")
+    assert "exchanged or dropped 0 were read otherwise" in shown
+    run("verify", tmp_path / "c.json", tmp_path / "blind")
+    config = tmp_path / "blind" / "model" / "config.json"
+    whole = config.read_text()
+    config.write_text(whole.replace('"lovelys"', '"lovelyz"'))
+    shown, _ = run("verify", tmp_path / "c.json", tmp_path / "blind", code=1)
+    assert "The model is another one" in shown
+    config.write_text(whole)
+    shown, _ = run("restore", tmp_path / "blind", "--output", tmp_path / "back")
+    assert "1 word is back and 4 words are read again" in shown
+    for name in ("model.safetensors", "config.json"):
+        old, new = (
+            (one / "model" / name).read_bytes() for one in (folder / "run", tmp_path / "back")
+        )
+        assert old == new
+    for damaged in ('"unread": [1]', '"unread": "x"', '"unread": null'):
+        config.write_text(re.sub(r'"unread": \[[^]]*\]', damaged, whole))
+        again = ("--how", "unread", "--output", tmp_path / "x")
+        _, error = run("suppress", tmp_path / "blind", "boring", *again, code=2)
+        assert "is damaged ('unread'); restore the original file" in error
+        _, error = run("explain", tmp_path / "blind", "A film.", code=2)
+        assert "unread" in error
+    _, error = run("suppress", folder / "run", "boring", "--how", "gone", *again[2:], code=2)
+    assert "how is 'gone'; expected one of cut, unread, both" in error
+    assert not (tmp_path / "x").exists()
 
 
 def test_certificates_are_verified(folder: Path) -> None:

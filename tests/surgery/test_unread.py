@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,10 @@ def test_bad_requests() -> None:
         suppress_words(tiny_tagger(), ["lovely"], how="unread", exact=True)
     with pytest.raises(ValueError, match="unread is 'lovely'; expected a list of words"):
         LexicalSAEConfig(unread="lovely")
+    with pytest.raises(ValueError, match="unread is 'lovely'; expected a list of words"):
+        tiny_model("bert").leave_unread("lovely")
+    with pytest.raises(ValueError, match="expected words of letters or digits"):
+        suppress_words(tiny_model("bert"), ["\u200b"], how="unread", exact=True)
 
 
 def test_an_explanation_tells_what_was_not_read() -> None:
@@ -164,7 +169,8 @@ def test_fillers_do_not_make_phrases() -> None:
 def test_the_check_finds_a_model_that_reads_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
     model = suppress_words(tiny_model("bert"), ["lovely"], how="unread").view
     found = check_unread(model, SOME)
-    assert (found.fillings, found.differing) == (10_000, 0)
+    assert found.fillings >= 10_000
+    assert found.differing == 0
     whole = unread_module.without_unread
 
     def only_small(text: str, words: tuple[str, ...]) -> object:
@@ -173,6 +179,39 @@ def test_the_check_finds_a_model_that_reads_the_words(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("lexical_sae.text.tokenise.without_unread", only_small)
     assert check_unread(model, SOME).differing > 3_000
+
+
+def test_words_that_cannot_be_put_in_are_dropped_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ["old house", "old houses"]
+    model = suppress_words(tiny_model("roberta"), words, how="unread", exact=True).view
+    found = check_unread(model, TEXTS)
+    assert found.not_put_in == ("old house", "old houses")
+    assert 0 < found.fillings < 20_000  # the texts that hold one, when it was dropped
+    assert found.differing == 0
+    left = unread_module.without_unread
+    monkeypatch.setattr(
+        "lexical_sae.text.tokenise.without_unread", lambda text, words: left(text, ())
+    )
+    blind = check_unread(model, TEXTS)
+    assert blind.differing == blind.fillings > 0
+
+
+def test_only_texts_that_hold_a_word_are_touched() -> None:
+    texts = [*(text for text in TEXTS if "lovely" not in text)][:40] + ["lovely " * 30 + "film"] * 3
+    data = replace(small_dataset(43, 1), texts=texts)
+    model = suppress_words(tiny_model("roberta"), ["lovely"], how="unread").view
+    assert certify_removal(model, data, None)["effect"]["rows_touched"] == 3
+
+
+def test_a_token_around_an_unread_word_is_not_named_after_it() -> None:
+    for family in ("deberta-v2", "roberta", "bert"):
+        view = suppress_words(tiny_model(family), ["lovely"], how="unread").view
+        found = explain(view, "the (lovely) film")
+        assert not any("lovely" in word.text for word in found.words)
+        assert not any("lovely" in word.source.text for word in found.vocabulary)
+        assert found.residual < 1e-5
 
 
 def test_what_is_predicted_is_what_opened_at_the_words() -> None:
@@ -203,7 +242,7 @@ def test_a_certificate_holds_what_is_left_unread() -> None:
     assert found["suppressed"] == []
     assert found["non_interference"] == {"fillings": 0, "differing": 0}
     assert found["unread"]["differing"] == 0
-    assert found["unread"]["fillings"] == 10_000
+    assert found["unread"]["fillings"] >= 10_000
     assert "lovely" in found["unread"]["words"]
     found = json.loads(json.dumps(found))
     assert differences(found, model, test, train) == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexical_sae.text.unread import without_unread
+from lexical_sae.text.unread import checked_words, without_unread
 
 LIST = ("muslim", "african american")
 
@@ -32,6 +32,12 @@ LIST = ("muslim", "african american")
         ("_muslim_ #muslim", "__ #", ["muslim", "muslim"]),
         # as a tokenizer that drops accents and invisible characters would see it
         ("müslim, mus\u200blim and mu\u0308slim\u0308 x", ", and x", None),
+        # at an invisible character a tokenizer drops it or parts words; it splits at ideographs
+        ("a mus\x0clim b", "a b", None),
+        ("mus\ufffdlim x", "x", None),
+        ("the\u200bmuslim x", "the x", None),
+        ("他是muslim的", "他是的", ["muslim"]),
+        ("\U0001d40cuslim x", "x", None),
         # other words
         ("muslims muslim2 submuslim amuslim", "muslims muslim2 submuslim amuslim", []),
         ("", "", []),
@@ -42,6 +48,24 @@ def test_what_is_left(text: str, left: str, gone: list[str] | None) -> None:
     assert found.text == left
     if gone is not None:
         assert [text[a:b] for a, b in found.gone] == gone
+
+
+def test_a_token_on_both_sides_of_what_is_gone_has_one_side() -> None:
+    text = "see (muslim), ok"
+    found = without_unread(text, LIST)
+    assert found.text == "see (), ok"
+    assert found.in_whole(4, 6) == (4, 5)  # "()" is one token to some
+    assert found.in_whole(5, 7) == (11, 13)
+    assert found.in_whole(0, 0) == (0, 0)
+    assert found.in_whole(5, 5) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    "words", ["muslim", None, {"a": 1}, ["a", 1], ["a", ""], ["\u200b"], ["-"]]
+)
+def test_what_is_no_list_of_words_is_refused(words: object) -> None:
+    with pytest.raises(ValueError, match=r"unread .*; expected .*words"):
+        checked_words(words)
 
 
 def test_a_part_of_a_character_is_no_word() -> None:
@@ -89,4 +113,5 @@ def test_long_texts_take_linear_time() -> None:
     start = time.perf_counter()
     without_unread("a" + " " * 300_000 + "b", LIST)
     without_unread("the muslim man " * 20_000, [*LIST, *(f"word{i}" for i in range(100))])
+    without_unread("african " * 5_000 + "american " * 5_000, LIST)
     assert time.perf_counter() - start < 10

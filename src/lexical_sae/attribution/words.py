@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,10 +49,12 @@ def input_words(encoded: Encoded, row: int) -> list[InputWord]:
     """The words of a text in its order, as the tokenizer splits it; every token with characters
     belongs to exactly one."""
     groups: dict[object, list[int]] = {}
+    # a word that was not read may have stood within what is one to the tokenizer: "(lovely)"
+    cuts = [start for start, _ in encoded.unread[row]] if encoded.unread else []
     for position, (start, end) in enumerate(encoded.offsets[row]):
         word = encoded.word_ids[row][position]
         if word is not None:
-            groups.setdefault(word, []).append(position)
+            groups.setdefault((word, bisect_right(cuts, start)), []).append(position)
         elif start < end:  # a token with characters but no word, such as an added token
             groups.setdefault(("token", position), []).append(position)
     text = encoded.texts[row]

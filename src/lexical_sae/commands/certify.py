@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -117,6 +117,9 @@ def summary(found: dict[str, Any]) -> list[str]:
             f"cannot matter: of {tested['fillings']:,} texts in which these words were put in, "
             f"exchanged or dropped {tested['differing']} were read otherwise",
         ]
+        if tested["not_put_in"]:
+            why = "they could become part of another phrase of the list"
+            lines.append(f"dropped only, since {why}: {_some(tested['not_put_in'])}")
     lines += [
         f"effect on {effect['rows']:,} rows: {effect['rows_touched']:,} touched, "
         f"{effect['decisions_changed']:,} decided otherwise; mean change of the decided logit "
@@ -137,7 +140,7 @@ def summary(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _some(words: list[str]) -> str:
+def _some(words: Sequence[str]) -> str:
     more = f" and {len(words) - 8:,} more" if len(words) > 8 else ""
     return f"{', '.join(words[:8])}{more}"
 

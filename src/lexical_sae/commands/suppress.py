@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from lexical_sae.commands.console import plain, refuse_taken
-from lexical_sae.surgery.removal import How
 
 Output = Annotated[Path, typer.Option(help="New folder for the changed model.")]
 Run = Annotated[Path, typer.Argument(help="Folder of a run or of a saved model.")]
@@ -31,14 +30,14 @@ def suppress(
         bool, typer.Option("--exact", help="Only the words as given, in any case.")
     ] = False,
     how: Annotated[
-        How,
+        str,
         typer.Option(
             help="cut: their coordinates never open. unread: the words are taken out of every text "
             "before it is read. Or both."
         ),
     ] = "cut",
 ) -> None:
-    """Take words out of a model: whatever the text, they cannot matter. The original stays."""
+    """Take words out of a model, so that no decision rests on them. The original stays."""
     from lexical_sae.runs import model_folder_of
     from lexical_sae.surgery.saved import suppress_saved
     from lexical_sae.surgery.word_lists import load_word_list
@@ -54,7 +53,7 @@ def suppress(
         plain(line)
     if found.unread:
         plain(f"left unread: {', '.join(found.unread)}")
-    done = f"{len(found.unread):,} words are left unread"
+    done = _counted(len(found.unread), "left unread")
     if how != "unread":
         cut = f"{len(found.coordinates):,} of {len(dictionary):,} words cut out"
         done = cut if how == "cut" else f"{cut}, {done}"
@@ -68,5 +67,10 @@ def restore(run: Run, output: Output) -> None:
 
     refuse_taken(output)
     back, read = restore_saved(run, model_folder_of(run), output)
-    again = f" and {read:,} are read again" if read else ""
-    plain(f"{back:,} words are back{again}; saved to {output}")
+    done = [_counted(back, "back")] if back else []
+    done += [_counted(read, "read again")] if read else []
+    plain(f"{' and '.join(done)}; saved to {output}")
+
+
+def _counted(words: int, what: str) -> str:
+    return f"1 word is {what}" if words == 1 else f"{words:,} words are {what}"

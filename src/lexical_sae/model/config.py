@@ -12,7 +12,7 @@ from transformers import PretrainedConfig
 from lexical_sae.model.gate import GATES, SATURATIONS, WINDOWS
 from lexical_sae.model.head_choice import HEADS
 from lexical_sae.model.pooling import POOLINGS
-from lexical_sae.text.unread import NOT_FOR_TAGGERS
+from lexical_sae.text.unread import NOT_FOR_TAGGERS, checked_words
 
 TASKS = ("classification", "tagging")
 DICTIONARIES = ("words", "texts", "all")
@@ -118,7 +118,7 @@ class LexicalSAEConfig(PretrainedConfig):
         self.function_token_ids = list(function_token_ids)
         self.expanded_words = list(expanded_words)
         self.senses = senses
-        self.unread = unread if isinstance(unread, str) else list(unread)
+        self.unread = checked_words(unread)
         self.backbone_kind = backbone_kind
         self.backbone = dict(backbone) if backbone is not None else None
         check_config(self)
@@ -192,10 +192,7 @@ def _check_senses(config: LexicalSAEConfig) -> None:
 
 
 def _check_unread(config: LexicalSAEConfig) -> None:
-    words = config.unread
-    if isinstance(words, str) or not all(isinstance(w, str) and w.strip() for w in words):
-        raise ValueError(f"unread is {words!r}; expected a list of words.")
-    if words and config.task == "tagging":
+    if config.unread and config.task == "tagging":
         raise ValueError(NOT_FOR_TAGGERS)
 
 

@@ -38,6 +38,7 @@ from lexical_sae.model.sense_notes import SenseNote
 from lexical_sae.model.state import CircuitState
 from lexical_sae.model.windows import classify_windows, is_long, refuse_long
 from lexical_sae.text.tokenise import Encoded, check_texts
+from lexical_sae.text.unread import checked_words
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -264,7 +265,7 @@ class LexicalSAE(PreTrainedModel):
     def leave_unread(self, words: Iterable[str]) -> None:
         """From now on these words are taken out of every text before it is read; see `text.unread`.
         Token ids are read as they are."""
-        self._configure("unread", sorted({*self.config.unread, *words}))
+        self._configure("unread", checked_words([*self.config.unread, *checked_words(words)]))
 
     def restore(self) -> None:
         """Open all coordinates again, and read all words."""

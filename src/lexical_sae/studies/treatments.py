@@ -67,7 +67,8 @@ class Treatments:
         found += self.by_reading({"words left unread": (), UNREAD_CUT: cut}, self.concept_forms)
         texts, seed = self.study.data.measured.texts, self.study.config.seed
         others = random_text_words_like(texts, self.concept_forms, seed)
-        found += self.by_reading({"random words left unread": ()}, others)
+        if others:
+            found += self.by_reading({"random words left unread": ()}, others)
         for draw in range(CONTROLS if cut else 0):
             words = random_words_like(self.study.choosing.state, cut, self.study.config.seed + draw)
             found.append(self.by_cut(f"random words, draw {draw + 1}", words))

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
 from lexical_sae.evaluation.bootstrap import mean_estimate
 from lexical_sae.evaluation.reading import Reading, spread
 from lexical_sae.evaluation.suite import data_hash
@@ -21,6 +24,7 @@ from lexical_sae.surgery.leak import measure_leak, sparse_rows
 from lexical_sae.surgery.non_interference import NonInterference, check_non_interference
 from lexical_sae.surgery.suppression import suppressed_coordinates, without_words
 from lexical_sae.surgery.unread import UnreadTest, check_unread, contributed_by
+from lexical_sae.text.unread import without_unread
 from lexical_sae.training.environment import environment, plain_values
 
 if TYPE_CHECKING:
@@ -32,7 +36,8 @@ MOST_ROWS = 2000  # of each split, evenly spread
 NOT_CLAIMED = (
     "that what the words meant is gone: see the leak",
     "that removing a word changes a logit by minus its contribution: see the two changes",
-    "anything about texts that were not measured, but that the words cannot matter in any",
+    "anything about texts that were not measured, but that cut coordinates and words that are left "
+    "unread cannot matter in any",
 )
 
 Advance = Callable[[int], None]
@@ -58,13 +63,14 @@ def certify_removal(
     after = read_split(model, test, advance)
     before = read_split(_restored(model), test, advance)
     texts, whole = _texts(test), _restored(model)
-    filled, read = NonInterference(0, 0), UnreadTest((), 0, 0)
-    gave = None  # what was opened by words that are no longer read
+    filled, read = NonInterference(0, 0), UnreadTest((), (), 0, 0)
+    gave = anew = None  # what was opened by words that are no longer read, and the texts with them
     if cut:
         filled = check_non_interference(model, texts, seed=seed, advance=advance)
     if unread:
         read = check_unread(model, texts, seed=seed, advance=advance)
         gave = contributed_by(whole, texts, unread, cut, advance)
+        anew = torch.tensor([bool(without_unread(text, unread).gone) for text in texts])
     found = {
         "format": FORMAT,
         "version": VERSION,
@@ -76,7 +82,7 @@ def certify_removal(
         "data": data_identity(test, train),
         "non_interference": asdict(filled),
         "unread": asdict(read),
-        "effect": effect_of(before.state, after.state, cut, gave).summary(),
+        "effect": effect_of(before.state, after.state, cut, gave, anew).summary(),
         "accuracy": _accuracy(before, after, seed),
         "leak": _leak(model, before, after, test, train, seed, advance),
         "not_claimed": list(NOT_CLAIMED),
@@ -143,9 +149,10 @@ def _leak(
         return {"concept": concept, "why": "probes are for classifiers; this model tags words"}
     assert model.dictionary is not None
     words = [model.dictionary.words[v] for v in suppressed_coordinates(model)]
-    words += model.config.unread
     held = [
-        groups_of_terms(_texts(data), {"cut": words}, exact=True)["cut"] for data in (train, test)
+        groups_of_terms(_texts(data), {"cut": words}, exact=True)["cut"]
+        | np.array([bool(without_unread(t, model.config.unread).gone) for t in _texts(data)])
+        for data in (train, test)
     ]
     shown: dict[str, Any] = {"concept": concept, "rows_with_it": int(held[1].sum())}
     for name, other, reading in (

@@ -7,11 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from lexical_sae.evaluation.bootstrap import mean_estimate
@@ -212,33 +210,30 @@ def random_words_like(
     """For each word another that is open about as often, drawn at random: the control of a cut."""
     words = state.open_words
     times = torch.bincount(words.word, minlength=words.dictionary_size)
-    return _drawn_like(times.numpy(), coordinates, seed, avoid)
-
-
-def random_text_words_like(texts: Sequence[str], words: Sequence[str], seed: int) -> list[str]:
-    """For each word that stands in the texts another that stands in about as many of them."""
-    held = [set(re.findall(r"[^\W_]+", text.casefold())) for text in texts]
-    times = Counter(word for some in held for word in sorted(some))
-    names = sorted(times)
-    place = {name: i for i, name in enumerate(names)}
-    wanted = [place[word] for word in words if word in place]
-    counts = np.array([times[name] for name in names])
-    return [names[i] for i in _drawn_like(counts, wanted, seed, ())]
-
-
-def _drawn_like(
-    times: NDArray[np.integer[Any]], wanted: Sequence[int], seed: int, avoid: Sequence[int]
-) -> list[int]:
-    """For each of those wanted another of the 25 that are next rarer or next commoner."""
-    draw, taken, found = np.random.default_rng(seed), {*wanted, *avoid}, []
-    order = np.argsort(times, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    for v in wanted:
-        around = np.clip(place[v] + np.arange(-25, 26), 0, len(order) - 1)
+    draw, taken, found = np.random.default_rng(seed), {*coordinates, *avoid}, []
+    order = torch.argsort(times, stable=True)
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order))
+    for v in coordinates:
+        around = (place[v] + torch.arange(-25, 26)).clamp(0, len(order) - 1)
         near = dict.fromkeys(order[around].tolist())
         free = [w for w in near if w not in taken and times[w] > 0]
         if free:
             found.append(int(draw.choice(free)))
+            taken.add(found[-1])
+    return found
+
+
+def random_text_words_like(texts: Sequence[str], words: Sequence[str], seed: int) -> list[str]:
+    """For each word that stands in the texts one of the five others whose number of texts is
+    nearest to its own."""
+    held = [set(re.findall(r"[^\W_]+", text.casefold())) for text in texts]
+    times = Counter(word for some in held for word in sorted(some))
+    draw, taken, found = np.random.default_rng(seed), set(words), []
+    for word in words:
+        free = [other for other in times if word in times and other not in taken]
+        near = sorted(free, key=lambda other: (abs(times[other] - times[word]), other))[:5]
+        if near:
+            found.append(str(draw.choice(near)))
             taken.add(found[-1])
     return found

@@ -27,13 +27,13 @@ class Effect:
     realised: Tensor  # [N] change of the logit
     switched: Tensor  # [N] hidden units that are on before and off after, or the other way
     changed: Tensor  # [N] whether another class is decided now
+    touched: Tensor  # [N] whether anything changed
 
     def summary(self) -> dict[str, float]:
-        touched = (self.predicted != 0) | (self.realised != 0) | (self.switched > 0)
         apart = (self.predicted - self.realised).abs()
         return {
             "rows": len(self.predicted),
-            "rows_touched": int(touched.sum()),
+            "rows_touched": int(self.touched.sum()),
             "decisions_changed": int(self.changed.sum()),
             "mean_predicted_change": _mean(self.predicted),
             "mean_realised_change": _mean(self.realised),
@@ -66,21 +66,23 @@ def effect_of(
     after: CircuitState,
     coordinates: Iterable[int],
     unread: Tensor | None = None,
+    read_anew: Tensor | None = None,
 ) -> Effect:
     """Compare the decisions [N] of a model with those of the same model without some words.
-    `unread` [N] is what was opened by words that are no longer read."""
+    `unread` [N] is what was opened by words that are no longer read; `read_anew` [N] marks texts
+    that hold one, since others may differ in their last bits: batches are padded otherwise."""
     decided = before.predicted
     contribution = compute_attribution_tensor(before, row_classes=decided)
     gone = contribution * in_words(before.open_words, coordinates)
     predicted = -sum_by_row(gone, before.open_words.row, before.open_words.rows)
     predicted = predicted if unread is None else predicted - unread
     change = (after.logits - before.logits).gather(1, decided[:, None])[:, 0]
-    return Effect(
-        predicted=predicted,
-        realised=change,
-        switched=_switched(before, after),
-        changed=after.predicted != decided,
-    )
+    switched = _switched(before, after)
+    touched = (predicted != 0) | (change != 0) | (switched > 0)
+    if read_anew is not None:
+        cut = sum_by_row((gone != 0).double(), before.open_words.row, before.open_words.rows)
+        touched = read_anew | (cut > 0)
+    return Effect(predicted, change, switched, after.predicted != decided, touched)
 
 
 def _switched(before: CircuitState, after: CircuitState) -> Tensor:

@@ -67,6 +67,7 @@ def measure_leak(
     fitted = train[chosen]
     if not isinstance(fitted, np.ndarray):  # words that open in no such row tell a probe nothing
         known = fitted.getnnz(axis=0).nonzero()[0]
+        known = known if len(known) else [0]
         fitted, test = fitted[:, known], test[:, known]
     for probe in PROBES:
         model = _fit(_probe(probe, seed), fitted, train_concept[chosen])

@@ -19,12 +19,11 @@ from lexical_sae.surgery.selection import (
     bare,
     chosen,
     find_words,
-    lemma_of,
     no_word,
 )
+from lexical_sae.text.unread import checked_words
 
 How = Literal["cut", "unread", "both"]
-PLURALS = ("s", "es")  # looked for in texts where the dictionary has none of them
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ def removal_of(
 def forms_in_texts(
     dictionary: Dictionary, found: WordSelection, *, exact: bool = False
 ) -> tuple[str, ...]:
-    """As texts may have them: each word as it was given, its forms that the dictionary has, and
-    its plural. Patterns are known by the words that they were found in."""
+    """As texts may have them: each word as it was given and with an s, and its forms that the
+    dictionary has. Patterns are known by the words that they were found in."""
     plain = dictionary.plain_words
     forms = {plain[v].casefold() for v in found.coordinates}
     one_sense = {dictionary.words[v].casefold() for v in dictionary.senses}
@@ -87,5 +86,5 @@ def forms_in_texts(
             )
         forms.add(word)
         if not exact:
-            forms |= {word + s for s in PLURALS if lemma_of(word + s) == lemma_of(word)}
-    return tuple(sorted(forms))
+            forms.add(f"{word}s")
+    return tuple(checked_words(forms))

@@ -20,7 +20,7 @@ import numpy as np
 
 from lexical_sae.model.dictionary import Dictionary, dictionary_of, surface_of
 from lexical_sae.surgery.removal import Removal, removal_of
-from lexical_sae.text.unread import NOT_FOR_TAGGERS
+from lexical_sae.text.unread import NOT_FOR_TAGGERS, checked_words
 from lexical_sae.text.write_rows import replacing
 
 RECORD = "suppression.json"
@@ -68,7 +68,7 @@ def suppress_saved(
         "not_found": list(selection.missing),
         **({"unread": list(found.unread)} if found.unread else {}),
     }
-    config["unread"] = sorted({*config.get("unread", ()), *found.unread})
+    config["unread"] = checked_words([*config["unread"], *found.unread])
     _write(saved, keep, config, run, model_folder, output, entry)
     return saved.dictionary, found
 
@@ -76,7 +76,7 @@ def suppress_saved(
 def restore_saved(run: Path, model_folder: Path, output: Path) -> tuple[int, int]:
     """A copy of a run with all words back; how many are open and how many are read again."""
     saved, config = read_mask(model_folder), _config(model_folder)
-    back, read = int((~saved.keep).sum()), len(config.get("unread", ()))
+    back, read = int((~saved.keep).sum()), len(config["unread"])
     if not back and not read:
         raise ValueError(f"No word is cut out of {run}, so there is nothing to restore.")
     entry = {"of": _sha256(saved.file), "restored": back, **({"read": read} if read else {})}
@@ -91,8 +91,12 @@ def _config(folder: Path) -> dict[str, Any]:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = None
-    if not isinstance(found, dict) or not isinstance(found.get("unread", []), list):
+    if not isinstance(found, dict):
         raise ValueError(f"{file} is missing or damaged; restore the original file.")
+    try:
+        found["unread"] = checked_words(found.get("unread", []))
+    except ValueError:
+        raise ValueError(f"{file} is damaged ('unread'); restore the original file.") from None
     return found
 
 
