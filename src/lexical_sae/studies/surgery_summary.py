@@ -69,7 +69,7 @@ def bounded(points: Sequence[Point], largest_loss: float) -> list[str]:
     return [
         f"With at most {100 * largest_loss:g} points of accuracy lost on test rows too: the first "
         f"{words}, gap {100 * (gaps[best] or 0.0):.2f} points, {100 * fall:.1f} % of it gone "
-        f"({half}), accuracy {-100 * lost[best]:+.2f} points."
+        f"({half}), accuracy {round(-100 * lost[best], 2) + 0.0:+.2f} points."
     ]
 
 
