@@ -120,8 +120,8 @@ class LexicalEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Fitted:
         """The same estimator without some words, and their other forms unless `exact`. `how`: their
         coordinates are "cut" and never open, whatever the text; the words are left "unread" in
-        every text; or "both". Weights are shared; this one stays as it is. A word
-        that is not in the dictionary gets a warning that names the nearest ones."""
+        every text; or "both". Weights are shared; this one stays as it is. A word that is to be cut
+        and is not in the dictionary gets a warning that names the nearest ones."""
         from lexical_sae.surgery.selection import no_word
         from lexical_sae.surgery.suppression import suppress_words
 

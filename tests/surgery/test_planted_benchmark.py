@@ -63,11 +63,6 @@ def test_trials_are_measured_against_a_clean_model(
     result = json.loads(json.dumps(planted.summary(found)))
     assert set(result) == {"trials", "found", "within the model", "plain", "spurious"}
     assert set(result["within the model"]) == set(planted.REMEDIES)
-    for one in found:  # a text with the word that is not read is the plain text
-        after = one["accuracy"]
-        if one["unread"] and one["top_word"] == one["word"]:
-            plain = after[planted.PLAIN][planted.UNREAD]
-            assert after[planted.AT_RANDOM][planted.UNREAD] == plain
     for texts in ("plain", "spurious"):
         accuracy = result[texts]["accuracy"]
         lost = accuracy["clean"] - accuracy["spoilt"]

@@ -19,6 +19,8 @@ from lexical_sae.evaluation.reading import read_texts
 from lexical_sae.model.fingerprint import model_hash
 from lexical_sae.predicting import predict_texts
 from lexical_sae.report.terminal import unread_line
+from lexical_sae.studies.planted import plant_everywhere
+from lexical_sae.studies.surgery_config import Planted
 from lexical_sae.surgery import unread as unread_module
 from lexical_sae.surgery.certificate import certify_removal
 from lexical_sae.surgery.comparison import random_text_words_like
@@ -75,6 +77,21 @@ def test_whatever_of_the_words_stands_in_a_text_the_logits_are_the_same_bits(
     assert torch.equal(logits(model, filled), logits(model, SOME))
 
 
+def test_a_planted_word_left_unread_is_as_if_it_had_not_been_planted() -> None:
+    data = small_dataset(40, 1)
+    spoilt = plant_everywhere(data, Planted(word="garden", label="positive"), 0)
+    assert spoilt.texts != data.texts
+    model = tiny_model("bert")
+    view = suppress_words(model, ["garden"], how="unread").view
+    assert not torch.equal(logits(model, spoilt.texts), logits(model, data.texts))
+    pairs = zip(
+        view.encode(spoilt.texts).input_ids, model.encode(data.texts).input_ids, strict=True
+    )
+    assert all(torch.equal(read, plain) for read, plain in pairs)
+    # in other batches, whose padding moves the last bits
+    torch.testing.assert_close(logits(view, spoilt.texts), logits(model, data.texts))
+
+
 def test_both_leaves_no_coordinate_and_no_word(tmp_path: Path) -> None:
     model = tiny_model("bert")
     before = logits(model, SOME)
@@ -95,7 +112,7 @@ def test_both_leaves_no_coordinate_and_no_word(tmp_path: Path) -> None:
 def test_a_word_that_no_dictionary_has_can_be_left_unread() -> None:
     model = tiny_model("bert")
     found = removal_of(model.dictionary, ["zyxx", "lovely"], how="unread")
-    assert found.unread[-1] == "zyxx" or "zyxx" in found.unread
+    assert {"zyxx", "lovely"} < set(found.unread)
     assert found.coordinates == ()
     (line,) = [note for note in found.notes(model.dictionary) if "zyxx" in note]
     assert line.endswith("It is left unread all the same.")

@@ -50,7 +50,7 @@ def input_words(encoded: Encoded, row: int) -> list[InputWord]:
     belongs to exactly one."""
     groups: dict[object, list[int]] = {}
     # a word that was not read may have stood within what is one to the tokenizer: "(lovely)"
-    cuts = [start for start, _ in encoded.unread[row]] if encoded.unread else []
+    cuts = [start for start, _ in encoded.unread[row]]
     for position, (start, end) in enumerate(encoded.offsets[row]):
         word = encoded.word_ids[row][position]
         if word is not None:

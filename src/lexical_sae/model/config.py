@@ -158,7 +158,8 @@ def check_config(config: LexicalSAEConfig) -> None:
     if config.windows:
         check_windows(config)
     _check_senses(config)
-    _check_unread(config)
+    if config.unread and config.task == "tagging":
+        raise ValueError(NOT_FOR_TAGGERS)
     if not config.window_width > 0:
         raise ValueError(f"window_width is {config.window_width!r}; expected a number above 0.")
 
@@ -189,11 +190,6 @@ def _check_senses(config: LexicalSAEConfig) -> None:
         raise ValueError(
             f"expanded_words is {expanded}; expected different coordinates from 0 to {words - 1}."
         )
-
-
-def _check_unread(config: LexicalSAEConfig) -> None:
-    if config.unread and config.task == "tagging":
-        raise ValueError(NOT_FOR_TAGGERS)
 
 
 def _option_names() -> list[str]:

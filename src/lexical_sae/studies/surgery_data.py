@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 
 from lexical_sae.evaluation.held_out import same_labels
-from lexical_sae.evaluation.reading import spread
+from lexical_sae.studies.cell_data import some_rows
 from lexical_sae.studies.planted import plant, plant_everywhere
 from lexical_sae.studies.surgery_config import Biased, SurgeryConfig
 from lexical_sae.surgery.groups import (
@@ -87,13 +87,10 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
 
 def _held_out(task: Data, rows: int | None) -> Data:
     """With no more rows to choose and to measure on than that."""
-    if rows is None:
-        return task
-    parts = [
-        None if part is None else part.select(spread(len(part), rows))
-        for part in (task.validation, task.test)
+    held = [
+        None if part is None else some_rows(part, rows) for part in (task.validation, task.test)
     ]
-    return Data(task.train, *parts)
+    return Data(task.train, *held)
 
 
 def _frames(data: TextDataset, biased: Biased | None) -> Frames:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from lexical_sae.model.dictionary import Dictionary
 from lexical_sae.surgery.selection import (
@@ -23,7 +22,7 @@ from lexical_sae.surgery.selection import (
 )
 from lexical_sae.text.unread import checked_words
 
-How = Literal["cut", "unread", "both"]
+HOW = ("cut", "unread", "both")
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ def removal_of(
     """The words and their other forms; refused if there is nothing to remove."""
     if isinstance(words, str):
         raise ValueError(f"words is the text {words!r}; expected a list of words, e.g. [word].")
-    if how not in get_args(How):
-        raise ValueError(f"how is {how!r}; expected one of {', '.join(get_args(How))}.")
+    if how not in HOW:
+        raise ValueError(f"how is {how!r}; expected one of {', '.join(HOW)}.")
     words = list(words)
     found = find_words(dictionary, words, patterns=patterns, exact=exact)
     forms = () if how == "cut" else forms_in_texts(dictionary, found, exact=exact)

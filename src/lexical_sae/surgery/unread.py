@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,14 +53,15 @@ def check_unread(
     """At least FILLINGS of the texts, in turn; fewer where little could be changed."""
     words = tuple(model.config.unread)
     fillers, draw = apart_from_phrases(words), random.Random(seed)
+    own = [row for part in _batches(texts) for row in _tokens(model, part)]
     fillings = differing = 0
     for start in range(0, 2 * FILLINGS, BATCH):
         if fillings >= FILLINGS:
             break
-        some = [texts[i % len(texts)] for i in range(start, start + BATCH)]
-        filled = [filled_text(text, words, fillers, draw) for text in some]
-        rows = zip(some, filled, _tokens(model, some), _tokens(model, filled), strict=True)
-        changed = [plain != other for text, new, plain, other in rows if new != text]
+        some = [i % len(texts) for i in range(start, start + BATCH)]
+        filled = [filled_text(texts[i], words, fillers, draw) for i in some]
+        rows = zip(some, filled, _tokens(model, filled), strict=True)
+        changed = [read != own[i] for i, text, read in rows if text != texts[i]]
         fillings += len(changed)
         differing += sum(changed)
         advance(len(some))
@@ -111,6 +112,11 @@ def _some(fillers: Sequence[str], draw: random.Random) -> str:
     return draw.choice([word, word.upper(), word.title(), marked])
 
 
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), BATCH):
+        yield texts[start : start + BATCH]
+
+
 def _tokens(model: LexicalSAE, texts: Sequence[str]) -> list[list[int]]:
     encoded = model.encode(texts)
     rows = zip(encoded.input_ids, encoded.attention_mask.bool(), strict=True)
@@ -127,20 +133,20 @@ def contributed_by(
 ) -> Tensor:
     """[N]: what the decided logit of each text has from coordinates that opened at these words of
     it, those of `apart` not counted. `model` reads them."""
-    found = []
+    spans = {text: without_unread(text, words).gone for text in texts}
+    given_by = dict.fromkeys(spans, 0.0)
     with in_mode(model, training=False):
-        for start in range(0, len(texts), BATCH):
-            part = list(texts[start : start + BATCH])
+        for part in _batches([text for text, gone in spans.items() if gone]):
             encoded = model.encode(part)
             state = model.classify(**encoded.model_inputs())
             given = compute_attribution_tensor(state, row_classes=state.predicted)
             given = given * ~in_words(state.open_words, apart)
             by_position = position_contributions(state, given, encoded.input_ids.shape[1])
-            spans = [without_unread(text, words).gone for text in part]
             marked = [
-                [any(a < right and z > left for left, right in gone) for a, z in offsets]
-                for gone, offsets in zip(spans, encoded.offsets, strict=True)
+                [any(a < right and z > left for left, right in spans[text]) for a, z in offsets]
+                for text, offsets in zip(part, encoded.offsets, strict=True)
             ]
-            found.append((by_position * torch.tensor(marked)).sum(1))
+            sums = (by_position * torch.tensor(marked)).sum(1).tolist()
+            given_by.update(zip(part, sums, strict=True))
             advance(len(part))
-    return torch.cat(found)
+    return torch.tensor([given_by[text] for text in texts])

@@ -26,7 +26,7 @@ class Encoded:
     offsets: tuple[tuple[tuple[int, int], ...], ...]  # [B][L] characters of each token
     word_ids: tuple[tuple[int | None, ...], ...]  # [B][L] input word of each token, None: none
     truncated: tuple[bool, ...]  # [B] whether the text was longer than the limit
-    unread: tuple[tuple[tuple[int, int], ...], ...] = ()  # [B] characters of words not read, if any
+    unread: tuple[tuple[tuple[int, int], ...], ...]  # [B] characters of the words not read
 
     def model_inputs(self) -> dict[str, Tensor]:
         return {"input_ids": self.input_ids, "attention_mask": self.attention_mask}
