@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from lexical_sae.evaluation.compared import Contest, ahead_line
 from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
-from lexical_sae.evaluation.sparse_autoencoder import SparseAutoencoder
+from lexical_sae.evaluation.sparse_autoencoder import Kind, SparseAutoencoder
 from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
-from lexical_sae.studies import setfit_baseline, sota_comparison
+from lexical_sae.studies import autoencoder_baseline, setfit_baseline, sota_comparison
 from lexical_sae.studies.autoencoder_baseline import FeatureText
 from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
 from lexical_sae.studies.setfit_baseline import missing_setfit
@@ -107,11 +109,20 @@ def test_trouble_in_setfit_is_told_and_fails_nothing(
     monkeypatch.setattr(setfit_baseline, "missing_setfit", lambda: "")
     monkeypatch.setattr(setfit_baseline, "setfit_baseline", broken)
     monkeypatch.setattr(sota_comparison, "STEPS", ("task",))
-    file = files.write("sota_comparison", peer_texts=1, held_out_rows=12)
+    fitted: list[int] = []
+    really = autoencoder_baseline.fit_autoencoder
+
+    def fit(states: Tensor, kind: Kind, **options: Any) -> SparseAutoencoder:
+        fitted.append(len(states))
+        return really(states, kind, **options)
+
+    monkeypatch.setattr(autoencoder_baseline, "fit_autoencoder", fit)
+    file = files.write("sota_comparison", peer_texts=1, held_out_rows=12, fitted_rows=64)
     shown, _ = run("run", file, "--output", tmp_path)
     assert "SetFit failed" in shown
     assert "RuntimeError: no such backend" in shown
     assert "linear on TF-IDF" in shown
+    assert fitted == [64, 64]  # of 96 training texts
 
 
 def test_a_failed_twin_fails_the_comparison_with_a_sentence(

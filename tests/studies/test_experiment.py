@@ -18,7 +18,7 @@ STEPS = ["task", "identity", "autoencoder", "calibration", "drift"]
 
 
 def test_a_model_and_its_twin(files: StudyFiles, tmp_path: Path) -> None:
-    file = files.write("experiment", steps=STEPS, peer_texts=2, held_out_rows=20)
+    file = files.write("experiment", steps=STEPS, peer_texts=2, held_out_rows=20, fitted_rows=70)
     shown, _ = run("run", file, "--output", tmp_path)
     assert "Every explanation adds up to its logit" in shown
     found = json.loads((tmp_path / "results.json").read_text())
@@ -33,11 +33,15 @@ def test_a_model_and_its_twin(files: StudyFiles, tmp_path: Path) -> None:
     features = parts["Sparse autoencoders"]["tables"][0]
     assert features["columns"][-1] == "accuracy, %"  # the twin was there to fit it to
     assert features["rows"][-1][-1] == pytest.approx(100 * found["cells"][1]["accuracy"])
+    assert parts["Sparse autoencoders"]["notes"] == ["fitted to 70 texts of the training split"]
     assert not any("Not done" in note for note in parts["Meaning"]["notes"])
     assert "share of texts with the right label" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "figures" / "calibration.svg").read_text().startswith("<svg")
     _, error = run("run", file, "--set", "steps=[tusk]", code=2)
     assert "'tusk' is not known; did you mean 'task'?" in error
+    run("run", file, "--output", tmp_path, "--set", "fitted_rows=null")  # measured again, so
+    again = json.loads((tmp_path / "results.json").read_text())["parts"]["Sparse autoencoders"]
+    assert again["notes"] == ["fitted to 96 texts of the training split"]
 
 
 @pytest.mark.parametrize("study", ["experiment", "faithfulness"])

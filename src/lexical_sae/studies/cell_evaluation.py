@@ -14,6 +14,7 @@ from lexical_sae.evaluation.suite import run_suite
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.report.evaluation_files import write_report
 from lexical_sae.report.finding import Finding, FindingTable
+from lexical_sae.studies.cell_data import some_rows
 from lexical_sae.studies.cells import Cell
 from lexical_sae.studies.grid import AGAIN, TrainedCell
 
@@ -21,12 +22,17 @@ FOLDER = "evaluation"
 
 
 def subject_of(
-    trained: TrainedCell, peer_texts: int = 50, twin: DenseTwin | None = None
+    trained: TrainedCell,
+    peer_texts: int = 50,
+    fitted_rows: int | None = None,
+    twin: DenseTwin | None = None,
 ) -> Subject:
+    """`fitted_rows` of the training rows are what circuits, probes and autoencoders may see; None
+    leaves it to the steps."""
     return Subject(
         trained.model,
         trained.test,
-        trained.train,
+        some_rows(trained.train, fitted_rows),
         twin,
         lambda: untrained_model(trained.config, trained.model, trained.data.train),
         peer_texts=peer_texts,
@@ -39,6 +45,7 @@ def evaluate_cell(
     steps: Sequence[str] | None,
     *,
     peer_texts: int,
+    fitted_rows: int | None = None,
     twin: DenseTwin | None = None,
 ) -> dict[str, Any]:
     """What evaluation.json holds, with its report beside it; step by step, so that it can be
@@ -49,7 +56,7 @@ def evaluate_cell(
 
     names = None if steps is None else ",".join(steps)
     chosen = chosen_steps(names, trained.test.task)
-    subject = subject_of(trained, peer_texts, twin)
+    subject = subject_of(trained, peer_texts, fitted_rows, twin)
     config = trained.config.model_dump(mode="json")
     run_suite(subject, trained.folder / FOLDER, chosen, config=config, started=started)
     found = evaluation_of(trained.folder)
@@ -58,13 +65,19 @@ def evaluate_cell(
 
 
 def evaluate_beside(
-    trained: TrainedCell, steps: Sequence[str] | None, *, peer_texts: int, study: Path, twin: str
+    trained: TrainedCell,
+    steps: Sequence[str] | None,
+    *,
+    peer_texts: int,
+    fitted_rows: int | None = None,
+    study: Path,
+    twin: str,
 ) -> dict[str, Any]:
     """Evaluated with the dense twin of the same run. Where that one failed the rest is told, and
     `again` keeps a result without it from standing for good."""
     beside = twin_folder(trained.cell, study, twin)
     dense = None if beside is None else DenseTwin.from_pretrained(beside / "model")
-    evaluate_cell(trained, steps, peer_texts=peer_texts, twin=dense)
+    evaluate_cell(trained, steps, peer_texts=peer_texts, fitted_rows=fitted_rows, twin=dense)
     return {} if dense is not None else {AGAIN: "the dense twin of this run has not been trained"}
 
 

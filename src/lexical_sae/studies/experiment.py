@@ -24,6 +24,8 @@ class ExperimentConfig(GridConfig):
     steps: list[str] | None = None  # of the evaluation; null: all
     twin: bool = True  # train the dense twin too: some steps compare with it
     peer_texts: Annotated[int, Field(ge=1)] = 50  # that LIME, SHAP and others explain
+    # of training, for circuits, probes and autoencoders; null: 2,000, or 500 sentences of a tagger
+    fitted_rows: Annotated[int, Field(ge=60)] | None = None
 
     @field_validator("steps")
     @classmethod
@@ -51,17 +53,23 @@ def run_experiment(
         from lexical_sae.studies.cell_measures import basic_measures
 
         again: dict[str, Any] = {}
-        texts = config.peer_texts
+        texts, fitted = config.peer_texts, config.fitted_rows
         if trained.cell.arm == OURS and config.twin and trained.test.task != "tagging":
             again = evaluate_beside(
-                trained, config.steps, peer_texts=texts, study=folder, twin=TWIN
+                trained,
+                config.steps,
+                peer_texts=texts,
+                fitted_rows=fitted,
+                study=folder,
+                twin=TWIN,
             )
         elif trained.cell.arm == OURS:
-            evaluate_cell(trained, config.steps, peer_texts=texts)
+            evaluate_cell(trained, config.steps, peer_texts=texts, fitted_rows=fitted)
         return {**basic_measures(trained), **again}
 
     options = {
         **{"steps": config.steps, "peer_texts": config.peer_texts, "twin": config.twin},
+        "fitted_rows": config.fitted_rows,
         "not_installed": list(missing()),
     }
     cells, rows = config.cells(), rows_of(config)

@@ -32,6 +32,7 @@ STEPS = ("task", "input")
 class SotaConfig(GridConfig):
     study: Literal["sota_comparison"] = "sota_comparison"
     peer_texts: Annotated[int, Field(ge=1)] = 50  # that LIME, SHAP and others explain
+    fitted_rows: Annotated[int, Field(ge=60)] | None = None  # for autoencoders; null: 2,000
     setfit: bool = True  # where it is installed
     setfit_steps: Annotated[int, Field(ge=1)] = 200
 
@@ -58,6 +59,7 @@ def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, An
     options = {
         **{"peer_texts": config.peer_texts, "setfit": config.setfit and not left_out},
         "setfit_steps": config.setfit_steps,
+        "fitted_rows": config.fitted_rows,
         "not_installed": list(missing()),
         "autoencoders": True,
     }
@@ -136,7 +138,7 @@ def _of_ours(trained: TrainedCell, config: SotaConfig, folder: Path) -> dict[str
     start = time.perf_counter()
     read_texts(trained.model, test.texts, test.labels)
     found["predict_ms"] = _each(start, len(test))
-    subject = subject_of(trained, config.peer_texts)
+    subject = subject_of(trained, config.peer_texts, config.fitted_rows)
     some = subject.some_texts(input_texts(subject))
     start = time.perf_counter()
     explain_many(trained.model, [test.texts[i] for i in some])
