@@ -15,7 +15,7 @@ from lexical_sae.evaluation.compared import Contest
 from lexical_sae.evaluation.drift import pairs_in, share_inside
 from lexical_sae.evaluation.layers import find_layers, layer_parts, skipping
 from lexical_sae.evaluation.peers import masked_alone
-from lexical_sae.evaluation.perturbation import limits
+from lexical_sae.evaluation.perturbation import Remembered, limits
 from lexical_sae.evaluation.plausibility import agreement, average_precision, token_scores
 from lexical_sae.evaluation.plausibility_step import token_spans
 from lexical_sae.evaluation.reading import read_texts
@@ -191,6 +191,21 @@ def test_without_limits_the_orders_tried_are_the_limits() -> None:
     assert contest.naopc["sorted"] == [1.0]  # and its reverse is the worst of those tried
     assert 0.0 < contest.naopc["mixed"][0] < 1.0
     assert masked_alone(lambda masks: masks @ weights, 3) == pytest.approx(weights)
+
+
+def test_a_remembered_game_is_the_game_and_is_played_once_for_each_set() -> None:
+    weights = np.random.default_rng(0).random(12)
+    played: list[bytes] = []
+
+    def game(masks: np.ndarray) -> np.ndarray:
+        played.extend(mask.tobytes() for mask in masks)
+        return np.sin(masks @ weights)
+
+    plain = limits(game, 12, beam=3)
+    assert len(played) > len(set(played))
+    played.clear()
+    assert limits(Remembered(game), 12, beam=3) == plain
+    assert len(played) == len(set(played))
 
 
 def test_without_the_top_words_decisions_flip_as_the_head_says() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from lexical_sae.evaluation import explainers
 from lexical_sae.evaluation.dense_states import dense_states, twin_with_labels
 from lexical_sae.evaluation.explainers import AT_INPUT, OURS
 from lexical_sae.evaluation.metrics import METRICS
@@ -145,10 +146,28 @@ def test_a_twin_that_cannot_be_masked_leaves_the_table_of_this_model(subject: Su
     assert "Of the dense twin" in found.notes[-1]
 
 
-def test_at_the_input_naopc_is_said_to_be_of_one_model(subject: Subject) -> None:
+def test_at_the_input_limits_are_searched_for_where_texts_are_short(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between them two models may be compared; between the orders tried they may not."""
     found = explainers_at_input(replace(subject, peer_texts=1))
+    judged = [table for table in found.tables if "without" not in table.title]
+    assert [table.columns[2] for table in judged] == ["NAOPC", "NAOPC"]
+    assert len([note for note in found.notes if "limits that a beam search finds" in note]) == 2
+    monkeypatch.setattr(explainers, "MOST_SEARCHED", 1)
+    found = explainers_at_input(replace(subject, peer_texts=1))
+    judged = [table for table in found.tables if "without" not in table.title]
+    assert [table.columns[2] for table in judged] == ["NAOPC of the orders tried"] * 2
     said = [note for note in found.notes if "not to be compared with another model" in note]
     assert len(said) == 2
+
+
+def test_as_many_training_rows_are_fitted_on_as_are_asked_for(subject: Subject) -> None:
+    texts = [TEXTS[i % len(TEXTS)] for i in range(3000)]
+    train = replace(dataset("train", 0, 0), texts=texts, labels=[i % 3 for i in range(3000)])
+    assert len(replace(subject, train=train).train_sample) == 2000
+    assert len(replace(subject, train=train, fitted_rows=2500).train_sample) == 2500
+    assert identity_of(subject) != identity_of(replace(subject, fitted_rows=2500))
 
 
 def test_a_twin_with_the_same_labels_in_another_order_decides_the_same() -> None:

@@ -13,9 +13,11 @@ from torch import Tensor
 
 from lexical_sae.evaluation.compared import Contest, ahead_line
 from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
+from lexical_sae.evaluation.perturbation import falling, limits, removal
 from lexical_sae.evaluation.sparse_autoencoder import Kind, SparseAutoencoder
 from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
 from lexical_sae.studies import autoencoder_baseline, setfit_baseline, sota_comparison
+from lexical_sae.studies.additive_text import AdditiveText, judged_texts
 from lexical_sae.studies.autoencoder_baseline import FeatureText
 from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
 from lexical_sae.studies.setfit_baseline import missing_setfit
@@ -149,6 +151,22 @@ def test_the_linear_model_is_what_scikit_learn_says() -> None:
     assert len(found["right"]) == 30
     assert found["right"].count("1") >= 28  # one word decides
     assert found["tables"][0]["rows"][0][0] == "weights × values"
+
+
+def test_a_sum_over_features_is_judged_by_all_orders_not_by_those_tried() -> None:
+    """With four classes the order of the contributions need not be the best, and says so."""
+    draw = np.random.default_rng(3)
+    texts = [AdditiveText(2 * draw.standard_normal((4, 6)), np.zeros(4)) for _ in range(20)]
+    judged = judged_texts("parts", enumerate(texts), seed=0)[0]
+    assert judged["columns"][2] == "NAOPC"
+    best = []
+    for text in texts:
+        between = limits(text, 6)
+        aopc = removal(text, falling(text.contributions())).aopc
+        best.append(between.normalised(aopc))
+    found = next(row for row in judged["rows"] if row[0] == "parts")
+    assert found[2] == pytest.approx(np.mean(best))
+    assert found[2] < 1.0
 
 
 def test_the_sum_over_features_is_what_the_twin_says_of_the_restored_state() -> None:

@@ -10,6 +10,7 @@ import pytest
 from lexical_sae.evaluation import explainers
 from lexical_sae.studies import faithfulness
 from lexical_sae.studies.experiment import OURS, TWIN
+from lexical_sae.studies.registry import STUDIES
 from tests.command_line import run
 from tests.studies.conftest import StudyFiles, fail_twins
 from tests.tagged import tagged_dataset
@@ -66,8 +67,9 @@ def test_an_evaluation_without_its_twin_is_not_kept(
     assert "finished before" not in shown
 
 
-def test_a_tagger(files: StudyFiles, tmp_path: Path) -> None:
-    data = tmp_path / "data"
+def tagged_files(folder: Path) -> tuple[Path, dict[str, object]]:
+    """Sentences with tags, and how a run reads them."""
+    data = folder / "data"
     data.mkdir()
     for split, rows, seed in (("train", 60, 0), ("validation", 20, 1), ("test", 20, 2)):
         found = tagged_dataset(rows, seed)
@@ -77,14 +79,47 @@ def test_a_tagger(files: StudyFiles, tmp_path: Path) -> None:
         ]
         (data / f"{split}.jsonl").write_text("\n".join(lines))
     columns = {"text_column": None, "label_column": None, "recipe": "tagging"}
-    file = files.write(
-        "ner",
-        datasets=[str(data)],
-        train={**columns, "tokens_column": "tokens", "tags_column": "tags"},
-        steps=["task", "identity"],
-    )
+    return data, {**columns, "tokens_column": "tokens", "tags_column": "tags"}
+
+
+def test_a_tagger(files: StudyFiles, tmp_path: Path) -> None:
+    data, train = tagged_files(tmp_path)
+    file = files.write("ner", datasets=[str(data)], train=train, steps=["task", "identity"])
     shown, _ = run("run", file, "--output", tmp_path / "out")
     assert "Its entities have an F1 of" in shown
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert all(0 <= cell["f1"] <= 1 for cell in found["cells"])
     assert "F1 of entities, %" in found["parts"]["Models"]["tables"][0]["columns"]
+
+
+@pytest.mark.parametrize(
+    ("study", "changes"),
+    [("sota_comparison", {}), ("faithfulness", {"twin": False}), ("ner", {"steps": ["input"]})],
+)
+def test_what_a_tagger_cannot_have_is_told_before_it_is_trained(
+    files: StudyFiles, tmp_path: Path, study: str, changes: dict[str, object]
+) -> None:
+    data, train = tagged_files(tmp_path)
+    file = files.write(study, datasets=[str(data)], train=train, **changes)
+    shown, _ = run("run", file, "--output", tmp_path / "out", code=1)
+    assert "The step 'input' is for classifiers, not for taggers of words." in shown
+    assert not list(tmp_path.rglob("metrics.json"))
+
+
+@pytest.mark.parametrize(
+    ("study", "train", "told"),
+    [
+        ("ablation", {"recipe": "cis"}, "train.recipe is given; the arms say which recipe"),
+        ("multi_dataset", {"recipe": "cis"}, "train.recipe is given; expected recipes: beside"),
+        ("bcos_ablation", {"model": {"head": "linear"}}, "train.model.head is given; expected he"),
+        ("sparsity_frontier", {"target_words": 9}, "train.target_words is given; expected target"),
+    ],
+)
+def test_what_the_arms_set_is_not_taken_from_train(
+    study: str, train: dict[str, object], told: str
+) -> None:
+    config = STUDIES[study].config
+    with pytest.raises(ValueError, match=told):
+        config.model_validate({"datasets": ["movie_snippets"], "train": train})
+    with pytest.raises(ValueError, match=told.removeprefix("train")):
+        config.model_validate({"datasets": {"movie_snippets": train}})

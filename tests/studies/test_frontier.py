@@ -24,7 +24,7 @@ def test_the_model_to_be_turned_is_one_of_them() -> None:
     with pytest.raises(ValueError, match=r"turned is 100; expected one of target_words \(8, 512\)"):
         FrontierConfig(train={"dataset": "sst2"}, target_words=[512, 8], turned=100)
     with pytest.raises(
-        ValueError, match=r"datasets.sst2.start_words is given; expected target_wor"
+        ValueError, match=r"datasets.sst2.start_words is given; expected it in train"
     ):
         FrontierConfig(datasets={"sst2": {"start_words": 90}})
 

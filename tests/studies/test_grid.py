@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,34 @@ def test_names_that_differ_give_folders_that_differ() -> None:
     found = [folder_name(name) for name in names]
     assert len(set(found)) == len(names)
     assert all("/" not in name and name not in ("", ".", "..") for name in found)
+
+
+def test_two_backbones_whose_paths_end_alike_are_two_runs(
+    files: StudyFiles, tmp_path: Path
+) -> None:
+    paths = [tmp_path / name / "model" for name in ("a", "b")]
+    for path in paths:
+        shutil.copytree(files.backbone, path)
+    file = files.write("ablation", **ONE, backbones=[str(path) for path in paths])
+    shown, _ = run("run", file, "--output", tmp_path / "out")
+    assert "finished before" not in shown
+    assert len(list((tmp_path / "out").rglob("metrics.json"))) == 2
+    assert "a/model" in shown
+    assert "b/model" in shown
+
+
+def test_a_result_of_other_settings_is_not_taken(files: StudyFiles, tmp_path: Path) -> None:
+    """Two evaluations never stand side by side: what is measured again is gone until it is done."""
+    file = files.write("experiment", steps=["task"], twin=False, held_out_rows=12)
+    run("run", file, "--output", tmp_path)
+    result = next(tmp_path.rglob("result.json"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lexical_sae.studies.cell_measures.basic_measures", stop)
+        run("run", file, "--output", tmp_path, "--set", "peer_texts=3", code=130)
+    assert not result.exists()
+    shown, _ = run("run", file, "--output", tmp_path)
+    assert "finished before" not in shown
+
+
+def stop(*arguments: object) -> None:
+    raise KeyboardInterrupt

@@ -181,6 +181,7 @@ def test_planting() -> None:
 
 
 def test_bad_files(folder: Path, tmp_path: Path) -> None:
+    rows = {"dataset": str(folder / "data"), "choose": "validation", "rows": 60}
     for changes, message in (
         ({"planted": None}, "biased rows or a planted word; expected one"),
         (
@@ -212,6 +213,10 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
         ({"planted": PLANTED.model_dump(), "evaluate": ["plausible"]}, "'plausible' is not known"),
         ({"study": "surgry"}, "study is 'surgry'; did you mean 'surgery'?"),
         ({"planted": PLANTED.model_dump(), "word": 3}, "unknown key 'word'; did you mean 'words'?"),
+        # told before the training, so that the folder of the run is not there
+        ({"planted": PLANTED.model_dump(), "positive": ["good"]}, "positive classes are ['good']"),
+        ({"biased": {**rows, "column": "grup"}}, "grup"),
+        ({"biased": {**rows, "terms": "identiti"}}, "identiti"),
     ):
         _, error = run("run", write(folder, **changes), "--output", tmp_path / "x", code=2)
         assert message in error

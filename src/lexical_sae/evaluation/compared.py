@@ -28,6 +28,8 @@ Scorer = Callable[[], Floats]
 Keeps = Callable[[Masks], Bools]  # masks [m, n] to whether the label is still decided [m]
 TOP = 5  # words that are removed at once
 AGAINST = "p against "
+NAOPC = "NAOPC"
+TRIED = "NAOPC of the orders tried"  # its limits depend on the explainers: of one contest only
 SAME = 1e-9  # scores of two explainers that are one
 
 
@@ -49,6 +51,7 @@ class Contest:
     flipped: dict[str, list[float | None]] = field(default_factory=dict)
     apart: dict[str, float] = field(default_factory=dict)  # largest difference from `same_as`
     texts: int = 0
+    searched: bool = True  # whether limits were given for every decision
 
     def add(
         self,
@@ -66,6 +69,7 @@ class Contest:
         """
         found: dict[str, Floats] = {}
         curves: dict[str, Removal] = {}
+        self.searched = self.searched and limits is not None
         for name, scorer in scorers.items():
             start = time.perf_counter()
             found[name] = np.asarray(scorer(), dtype=np.float64)
@@ -132,7 +136,8 @@ class Contest:
             )
         rows.sort(key=lambda row: -(row[2] if isinstance(row[2], float) else -1.0))
         columns = (
-            *("explainer", "decisions", "NAOPC", "from", "to", f"{AGAINST}{self.first}"),
+            *("explainer", "decisions", NAOPC if self.searched else TRIED, "from", "to"),
+            f"{AGAINST}{self.first}",
             *("comprehensiveness", "sufficiency", "ms per text", f"minus {self.first}, same texts"),
         )
         return FindingTable(title, columns, tuple(rows))

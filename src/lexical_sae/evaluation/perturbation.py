@@ -109,6 +109,22 @@ def limits(game: Game, n: int, *, beam: int = BEAM, exact_features: int = EXACT_
     return Limits(everything - high / n, everything - low / n, exact)
 
 
+class Remembered:
+    """A game whose values are kept: the searches for both limits meet in many sets of features."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.known: dict[bytes, float] = {}
+
+    def __call__(self, masks: Masks) -> Floats:
+        keys = [key.tobytes() for key in np.packbits(masks, axis=1)]
+        new = {key: row for row, key in enumerate(keys) if key not in self.known}
+        if new:
+            values = self.game(masks[list(new.values())])
+            self.known.update(zip(new, map(float, values), strict=True))
+        return np.array([self.known[key] for key in keys])
+
+
 def limits_tried(curves: Sequence[Removal]) -> Limits:
     """The least and the largest AOPC of some orders and of their reverses."""
     found = [aopc for curve in curves for aopc in (curve.aopc, curve.reversed_aopc)]

@@ -187,7 +187,7 @@ STEPS = (
         "And at the words of the text?",
         explainers_at_input,
         tagging=False,
-        form=2,
+        form=3,
     ),
     Step("layers", "Layers", "What does each layer add?", measure_layers),
     Step(
@@ -223,7 +223,7 @@ def chosen_steps(names: str | None, task: str = "classification") -> tuple[Step,
         if name in known:
             continue
         if any(step.name == name for step in STEPS):
-            raise ValueError(f"The step {name!r} is for classifiers; this model tags words.")
+            raise ValueError(f"The step {name!r} is for classifiers, not for taggers of words.")
         raise ValueError(f"{name!r} is no step; {nearest_key(name, known)}")
     return tuple(step for step in steps if step.name in wanted)
 

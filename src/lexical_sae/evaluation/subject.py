@@ -40,6 +40,7 @@ class Subject:
     twin: DenseTwin | None = None
     untrained: Callable[[], LexicalSAE] | None = None
     peer_texts: int = 50  # that LIME and SHAP explain
+    fitted_rows: int | None = None  # of the training split; None: as many as stand above
     seed: int = 0
     circuit_choice: CircuitChoice = field(default_factory=CircuitChoice)
     advance: Callable[[int], None] = field(default=lambda rows: None)
@@ -89,7 +90,8 @@ class Subject:
     def _sample(self, data: TextDataset) -> TextDataset:
         rows = list(range(len(data)))
         random.Random(self.seed).shuffle(rows)
-        return data.select(sorted(rows[: TRAIN_SENTENCES if self.tagging else TRAIN_ROWS]))
+        usual = TRAIN_SENTENCES if self.tagging else TRAIN_ROWS
+        return data.select(sorted(rows[: self.fitted_rows or usual]))
 
     @cached_property
     def train_reading(self) -> Reading:

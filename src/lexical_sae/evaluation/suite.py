@@ -50,6 +50,7 @@ def identity_of(subject: Subject) -> dict[str, Any]:
         "twin": None if subject.twin is None else _weights_hash(subject.twin),
         "not_installed": list(missing()),
         "peer_texts": subject.peer_texts,
+        "fitted_rows": subject.fitted_rows,
         "seed": subject.seed,
         "circuit_fraction": choice.fraction,
         "circuit_mass": choice.mass,

@@ -22,7 +22,7 @@ FIGURES: dict[str, dict[str, float | None]] = {
     "completeness": {"KL": None},  # what is left where agreement says nothing
     "separation": {"cosine": 1},
     "explainers": {"NAOPC": 1},
-    "input": {"NAOPC": 1},
+    "input": {"NAOPC": 1, "NAOPC of the orders tried": 1},
     "layers": {"mean": None},
     "autoencoder": {"decisions kept, %": 100},
     "scaling": {"cross-entropy": None},

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
@@ -39,6 +40,9 @@ ARMS: dict[str, Settings] = {
 
 class AblationConfig(GridConfig):
     study: Literal["ablation"] = "ablation"
+    of_the_arms: ClassVar[Mapping[str, str]] = {
+        "recipe": "the arms say which recipe; expected compared: beside train"
+    }
     compared: list[str] = list(ARMS)  # noqa: RUF012 (pydantic copies it)
 
     @field_validator("compared")

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lexical_sae.evaluation.compared import Contest
+from lexical_sae.evaluation.compared import Contest, Scorer
 from lexical_sae.evaluation.faithfulness import probability
 from lexical_sae.evaluation.peers import random_scores
-from lexical_sae.evaluation.perturbation import Floats, Masks
+from lexical_sae.evaluation.perturbation import Floats, Masks, limits
 
 
 class AdditiveText:
@@ -52,7 +52,8 @@ def judged_texts(
         if text.n < 2:
             continue
         draw = partial(random_scores, text.n, seed + place)
-        contest.add(text, None, {name: text.contributions, "random": draw}, text.keeps)
+        scorers: dict[str, Scorer] = {name: text.contributions, "random": draw}
+        contest.add(text, limits(text, text.n), scorers, text.keeps)
     return [
         {"columns": table.columns, "rows": table.rows}
         for table in (contest.table(name), contest.removability(name))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
@@ -26,6 +27,9 @@ HEADS: dict[str, Settings] = {
 
 class BcosConfig(GridConfig):
     study: Literal["bcos_ablation"] = "bcos_ablation"
+    of_the_arms: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("model.head", "model.head_depth"), "expected heads: beside train"
+    )
     heads: list[str] = list(HEADS)  # noqa: RUF012 (pydantic copies it)
 
     @field_validator("heads")
@@ -62,8 +66,8 @@ def run_bcos(config: BcosConfig, folder: Path, console: Console) -> dict[str, An
     lines = [
         f"{arm.dataset}, {arm.name}: {100 * (arm.accuracy().value or 0):.1f} % right with "
         f"{arm.mean('open_words') or 0:.0f} open words; the largest residual of a sum is "
-        f"{max(one.found['max_residual'] for one in arm.finished.values()):.0e}"
-        + _removal(arm.mean("removal_error"), arm.mean("removal_correlation"))
+        f"{max(one.found['max_relative_residual'] for one in arm.finished.values()):.0e} of its "
+        "scale" + _removal(arm.mean("removal_error"), arm.mean("removal_correlation"))
         for arm in arms
         if arm.finished
     ]

@@ -14,9 +14,10 @@ from lexical_sae.evaluation.suite import run_suite
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.report.evaluation_files import write_report
 from lexical_sae.report.finding import Finding, FindingTable
-from lexical_sae.studies.cell_data import some_rows
 from lexical_sae.studies.cells import Cell
-from lexical_sae.studies.grid import AGAIN, TrainedCell
+from lexical_sae.studies.grid import AGAIN, Check, TrainedCell
+from lexical_sae.training.config import RunConfig
+from lexical_sae.training.run import Data
 
 FOLDER = "evaluation"
 
@@ -32,12 +33,25 @@ def subject_of(
     return Subject(
         trained.model,
         trained.test,
-        some_rows(trained.train, fitted_rows),
+        trained.train,
         twin,
         lambda: untrained_model(trained.config, trained.model, trained.data.train),
         peer_texts=peer_texts,
+        fitted_rows=fitted_rows,
         seed=trained.cell.seed,
     )
+
+
+def check_of(steps: Sequence[str] | None) -> Check:
+    """That every step can be taken on the data of a run; told before anything is trained."""
+
+    def check(config: RunConfig, data: Data) -> None:
+        try:
+            chosen_steps(None if steps is None else ",".join(steps), data.train.task)
+        except ValueError as error:
+            raise ValueError(f"{config.dataset}: {error}") from None
+
+    return check
 
 
 def evaluate_cell(

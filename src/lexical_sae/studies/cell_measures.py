@@ -13,7 +13,7 @@ from lexical_sae.studies.grid import TrainedCell
 
 KEPT = (
     *("accuracy", "f1", "open_words", "circuit_agreement", "class_cosine"),
-    *("content_share", "reference_overlap", "max_residual"),
+    *("content_share", "reference_overlap", "max_residual", "max_relative_residual"),
 )
 
 

@@ -30,8 +30,8 @@ class Cell:
     @property
     def path(self) -> Path:
         """Where it is kept, in the study's folder."""
-        names = (self.dataset, short_name(self.backbone), self.arm)
-        return Path("cells", *map(folder_name, names), f"seed{self.seed}")
+        names = (folder_name(self.dataset), backbone_folder(self.backbone), folder_name(self.arm))
+        return Path("cells", *names, f"seed{self.seed}")
 
     def config(self) -> RunConfig:
         """All settings; an arm that this version cannot train is a ValueError."""
@@ -46,14 +46,26 @@ def run_cell(settings: Mapping[str, Any], where: str, arm: str | None = None) ->
 
 
 def short_name(backbone: str) -> str:
-    """A backbone for tables and folders: without `wheel:`, and of a path the last part."""
+    """A backbone for tables: without `wheel:`, and of a path the last part, or two where that is
+    only `model`, as the folder of a run has it."""
     name = backbone.removeprefix("wheel:")
-    return Path(name).name if Path(name).is_absolute() else name
+    path = Path(name)
+    if not path.is_absolute():
+        return name
+    return "/".join(path.parts[-2:]) if path.name == "model" else path.name
 
 
-def folder_name(name: str) -> str:
-    """A name that every file system takes; names that differ give folders that differ."""
+def backbone_folder(backbone: str) -> str:
+    """Of a path with a hash of all of it: many a path ends like another."""
+    name = short_name(backbone)
+    whole = backbone.removeprefix("wheel:")
+    return folder_name(name) if name == whole else folder_name(name, whole)
+
+
+def folder_name(name: str, whole: str | None = None) -> str:
+    """A name that every file system takes; names that differ give folders that differ. `whole` is
+    what `name` is short for."""
     plain = re.sub(r"[^\w.=+-]+", "-", name).strip(".-")[:60]
-    if plain == name:
+    if plain == name and whole is None:
         return plain
-    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    return f"{plain}-{hashlib.sha256((whole or name).encode()).hexdigest()[:6]}"

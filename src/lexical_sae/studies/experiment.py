@@ -45,6 +45,7 @@ def run_experiment(
     config: ExperimentConfig, folder: Path, console: Console, title: str = "Experiment"
 ) -> dict[str, Any]:
     from lexical_sae.evaluation.explainers import missing
+    from lexical_sae.studies.cell_evaluation import check_of
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of
 
@@ -72,8 +73,8 @@ def run_experiment(
         "fitted_rows": config.fitted_rows,
         "not_installed": list(missing()),
     }
-    cells, rows = config.cells(), rows_of(config)
-    outcomes = run_grid(cells, folder, console, measure, rows=rows, options=options)
+    cells, rows, check = config.cells(), rows_of(config), check_of(config.steps)
+    outcomes = run_grid(cells, folder, console, measure, rows=rows, options=options, check=check)
     return _written(config, folder, console, title, outcomes)
 
 

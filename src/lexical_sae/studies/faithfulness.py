@@ -32,6 +32,7 @@ class FaithfulnessConfig(GridConfig):
 
 def run_faithfulness(config: FaithfulnessConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.evaluation.explainers import missing
+    from lexical_sae.studies.cell_evaluation import check_of
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
 
@@ -52,8 +53,8 @@ def run_faithfulness(config: FaithfulnessConfig, folder: Path, console: Console)
         **{"peer_texts": config.peer_texts, "twin": config.twin},
         "not_installed": list(missing()),
     }
-    cells = config.cells()
-    outcomes = run_grid(cells, folder, console, measure, rows=rows_of(config), options=options)
+    cells, rows, check = config.cells(), rows_of(config), check_of(STEPS)
+    outcomes = run_grid(cells, folder, console, measure, rows=rows, options=options, check=check)
     found, lines = _compared(outcomes, folder)
     parts = {
         ("Explainers", "Which explainer finds the words that decide?"): (
@@ -116,4 +117,4 @@ def _figure(place: str, one: Outcome, table: FindingTable) -> DotPlot:
         )
         for row in table.rows
     )
-    return DotPlot(f"{place}: {one.cell.title}", "NAOPC", dots)
+    return DotPlot(f"{place}: {one.cell.title}", table.columns[2], dots)

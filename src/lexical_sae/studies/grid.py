@@ -88,6 +88,7 @@ class Outcome:
 
 
 Measure = Callable[[TrainedCell], dict[str, Any]]
+Check = Callable[[RunConfig, Data], None]
 Loaded = dict[str, tuple[Data, dict[str, str | None]]]
 
 
@@ -99,9 +100,11 @@ def run_grid(
     *,
     rows: Rows,
     options: Mapping[str, Any] | None = None,
+    check: Check | None = None,
 ) -> list[Outcome]:
     """Every cell's outcome. `options` are what a measurement depends on besides the cell: with
-    others it is taken again, on the run as it was trained."""
+    others it is taken again, on the run as it was trained. `check` raises where the study cannot
+    measure such data: before the hours of training, not after."""
     for cell in cells:  # before anything is trained
         config = _config(cell)
         if config is not None:
@@ -112,7 +115,7 @@ def run_grid(
     outcomes = []
     for place, cell in enumerate(cells, 1):
         console.print(f"[{place}/{len(cells)}] {cell.title}", style="bold", markup=False)
-        outcome = _tried(cell, folder, console, measure, rows, measured, loaded)
+        outcome = _tried(cell, folder, console, measure, rows, measured, loaded, check)
         if outcome.failed:
             console.print(f"failed: {outcome.failed}", style="red", markup=False)
         outcomes.append(outcome)
@@ -134,9 +137,11 @@ def _config(cell: Cell) -> RunConfig | None:
         return None  # told as the cell's failure, when its turn comes
 
 
-def _kept(cell: Cell, where: Path, measured: Mapping[str, Any]) -> Outcome | None:
+def _kept(cell: Cell, folder: Path, measured: Mapping[str, Any]) -> Outcome | None:
+    if not finished(cell, folder):
+        return None
     try:
-        found = json.loads((where / RESULT).read_text(encoding="utf-8"))
+        found = json.loads((folder / cell.path / RESULT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if found.get("format") != FORMAT or found.get("measured") != measured:
@@ -152,19 +157,24 @@ def _tried(
     rows: Rows,
     measured: Mapping[str, Any],
     loaded: Loaded,
+    check: Check | None,
 ) -> Outcome:
     """A grid runs for hours unattended, so whatever a cell raises is its own failure."""
     where = folder / cell.path
     try:
         config = cell.config()
         data, hashes = _data(config, rows, loaded, console)
+        if check is not None:
+            check(config, data)
         measured = {**measured, "data": hashes}
-        kept = _kept(cell, where, measured)
+        kept = _kept(cell, folder, measured)
         if kept is not None:
             console.print("finished before", style="dim")
             return kept
         same_training_rows(folder, cell, str(hashes["train"]))
         metrics = trained_run(config, where, data, console)
+        # what is measured now is written over what the old result was made from
+        (where / RESULT).unlink(missing_ok=True)
         found = plain_values(measure(TrainedCell(cell, config, where, data, metrics, console)))
     except KeyboardInterrupt:
         console.print("stopped; the same command goes on")
@@ -177,7 +187,6 @@ def _tried(
     (where / "error.txt").unlink(missing_ok=True)
     if AGAIN in found:
         console.print(f"to be measured again: {found[AGAIN]}", style="dim", markup=False)
-        (where / RESULT).unlink(missing_ok=True)
     else:
         write_json(where / RESULT, {"format": FORMAT, "measured": measured, "found": found})
     return Outcome(cell, found)

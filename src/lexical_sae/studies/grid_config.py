@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -24,6 +24,9 @@ OF_THE_STUDY = {
 }
 
 
+MISSING = object()
+
+
 def known_names(names: list[str], known: Iterable[str]) -> list[str]:
     """The same, once all are known, there are some, and none is given twice."""
     known = list(known)
@@ -36,9 +39,13 @@ def known_names(names: list[str], known: Iterable[str]) -> list[str]:
 
 
 def refuse_given(settings: Settings, where: str, told: Mapping[str, str] = OF_THE_STUDY) -> None:
-    """A setting that the study would overwrite is told, not dropped."""
+    """A setting that the study would overwrite is told, not dropped; `model.head` is one of
+    `model`."""
     for name, instead in told.items():
-        if name in settings:
+        inner: Any = settings
+        for key in name.split("."):
+            inner = inner.get(key, MISSING) if isinstance(inner, Mapping) else MISSING
+        if inner is not MISSING:
             raise ValueError(f"{where}.{name} is given; {instead}.")
 
 
@@ -56,6 +63,7 @@ class GridConfig(Strict):
     train: Settings = Field(default_factory=dict)  # as `lexical-sae train` takes it
     datasets: dict[str, Settings] = Field(default_factory=dict)  # none: the one that `train` names
     backbones: list[str] = Field(default_factory=list)  # none: that of `train`
+    of_the_arms: ClassVar[Mapping[str, str]] = {}  # what arms set, and what to give instead
     seeds: Annotated[int, Field(ge=1, le=100)] = 1  # runs of every arm
     train_rows: Annotated[int, Field(ge=10)] | None = None  # evenly spread; null: all
     held_out_rows: Annotated[int, Field(ge=10)] | None = None  # of validation and test; null: all
@@ -74,13 +82,13 @@ class GridConfig(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> GridConfig:
-        refuse_given(self.train, "train")
+        refuse_given(self.train, "train", {**OF_THE_STUDY, **self.of_the_arms})
         named = {
             "dataset": "it is named already",
             "backbone": "expected backbones: beside datasets",
         }
         for name, own in self.datasets.items():
-            refuse_given(own, f"datasets.{name}", {**OF_THE_STUDY, **named})
+            refuse_given(own, f"datasets.{name}", {**OF_THE_STUDY, **self.of_the_arms, **named})
         for name, given in (("datasets", "dataset"), ("backbones", "backbone")):
             if getattr(self, name) and given in self.train:
                 raise ValueError(f"train.{given} and {name} are both given; expected one of them.")

@@ -90,9 +90,13 @@ def cells_table(outcomes: Sequence[Outcome]) -> FindingTable:
                 *(cell.dataset, short_name(cell.backbone), cell.arm, cell.seed),
                 None if accuracy is None else 100 * accuracy,
                 found.get("open_words"),
+                found.get("max_relative_residual"),
                 found.get("seconds"),
                 f"failed: {one.failed}" if one.failed else "finished",
             )
         )
-    columns = ("dataset", "backbone", "arm", "seed", "accuracy, %", "open words", "seconds", "")
+    columns = (
+        *("dataset", "backbone", "arm", "seed", "accuracy, %", "open words"),
+        *("largest residual of a sum / its scale", "seconds", ""),
+    )
     return FindingTable("Every run", columns, tuple(rows))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
@@ -20,6 +21,7 @@ OWN = "own"  # the recipe that suits the dataset: default, or tagging
 
 class MultiDatasetConfig(GridConfig):
     study: Literal["multi_dataset"] = "multi_dataset"
+    of_the_arms: ClassVar[Mapping[str, str]] = {"recipe": "expected recipes: beside train"}
     recipes: list[str] = [OWN, TWIN]  # noqa: RUF012 (pydantic copies it)
 
     @field_validator("recipes")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -25,6 +25,9 @@ Words = Annotated[int, Field(ge=1, le=10_000)]
 
 class FrontierConfig(GridConfig):
     study: Literal["sparsity_frontier"] = "sparsity_frontier"
+    of_the_arms: ClassVar[Mapping[str, str]] = {
+        "target_words": "expected target_words: beside train, which holds for all datasets"
+    }
     target_words: list[Words] = list(WORDS)  # noqa: RUF012 (pydantic copies it)
     turned: Words | None = None  # the model whose thresholds are turned; null: the densest
 
@@ -42,10 +45,8 @@ class FrontierConfig(GridConfig):
                 f"turned is {self.turned}; expected one of target_words "
                 f"({', '.join(map(str, self.target_words))})."
             )
-        instead = "expected target_words: beside datasets, which holds for all of them"
         for name, own in self.datasets.items():
-            told = dict.fromkeys(("target_words", "start_words"), instead)
-            refuse_given(own, f"datasets.{name}", told)
+            refuse_given(own, f"datasets.{name}", {"start_words": "expected it in train"})
         return self
 
     def arms(self) -> dict[str, Settings]:

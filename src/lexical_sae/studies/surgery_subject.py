@@ -31,6 +31,10 @@ class SurgerySubject:
         self.config, self.folder, self.console = config, folder, console
         self.run_config = resolve_config(config.train, where="train")
         self.data: StudyData = load_study_data(config, self.run_config)
+        # what cannot be measured is told now, not after the training
+        direction_of(self.data.task.train.label_names, config.positive)
+        self.data.groups(self.data.choosing)
+        self.data.groups(self.data.measured)
         self.model = self._trained()
         labels = self.model.config.labels
         self.direction = direction_of(labels, config.positive)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lexical_sae.evaluation.compared import removability_title
+from lexical_sae.evaluation.compared import NAOPC, removability_title
 from lexical_sae.evaluation.explainers import AGAINST, AT_INPUT, OF_TWIN
 from lexical_sae.report.finding import Cell
 from lexical_sae.studies import autoencoder_baseline, linear_baseline
@@ -16,7 +16,7 @@ from lexical_sae.studies.grid import Outcome
 
 PEERS = ("LIME", "SHAP", "captum Integrated Gradients")
 NUMBERS = (
-    *("features per text", "NAOPC", "comprehensiveness", "sufficiency"),
+    *("features per text", NAOPC, "comprehensiveness", "sufficiency"),
     *("flipped without the top 5, %", "seconds to train", "ms to predict", "ms to explain"),
 )
 NOTHING: tuple[Cell, ...] = (None,) * 4
@@ -81,14 +81,16 @@ def _kept(tables: Any, name: str) -> tuple[Cell, ...]:
 
 
 def _judged(evaluation: dict[str, Any], title: str, name: str) -> tuple[Cell, ...]:
-    """NAOPC, comprehensiveness, sufficiency and flips of an explainer at the input."""
+    """NAOPC, comprehensiveness, sufficiency and flips of an explainer at the input. Systems stand
+    side by side, so no NAOPC whose limits are those of the orders that one of them tried."""
     table = table_of(evaluation, "input", title)
     removed = table_of(evaluation, "input", removability_title(title))
     row = None if table is None else _row(table.rows, name)
     flips = None if removed is None else _row(removed.rows, name)
-    if row is None:
+    if table is None or row is None:
         return NOTHING
-    return (row[2], row[6], row[7], flips[2] if flips else None)
+    naopc = row[2] if table.columns[2] == NAOPC else None
+    return (naopc, row[6], row[7], flips[2] if flips else None)
 
 
 def _milliseconds(evaluation: dict[str, Any], name: str) -> Cell:
