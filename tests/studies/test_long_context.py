@@ -64,6 +64,9 @@ def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
     shown, _ = run("run", write(folder), "--output", out)
     assert "Needles alone: ours, windows" in shown
     found = json.loads((out / "results.json").read_text())
+    assert (found["schema"], found["study"], found["seeds"]) == (1, "long_context", [0])
+    assert list(found["parts"]) == ["Length", "Reasons", "Place", "Filler"]
+    assert found["parts"]["Length"]["tables"][0]["title"] == "Accuracy by length"
     assert [one["words"] for one in found["lengths"]] == [0, 40, 90]
     assert [one["texts"] for one in found["lengths"]] == [4, 8, 8]
     bare = found["lengths"][0]

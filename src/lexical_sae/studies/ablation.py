@@ -91,7 +91,7 @@ def run_ablation(config: AblationConfig, folder: Path, console: Console) -> dict
 
 def _lines(arms: Sequence[Arm]) -> list[str]:
     """The reference, then how far every other arm is from it, and whether that may be chance."""
-    from lexical_sae.studies.arms_table import difference
+    from lexical_sae.studies.arms_table import difference, in_words
     from lexical_sae.studies.places import place_names, place_of
 
     lines, where = [], place_names(arms)
@@ -106,12 +106,8 @@ def _lines(arms: Sequence[Arm]) -> list[str]:
             same = place_of(arm) == place_of(full) and arm is not full
             found = difference(arm, full) if same else None
             if found is not None:
-                over = f"{found.seeds} seeds and rows" if found.seeds > 1 else "rows of one seed"
                 lines.append(
-                    f"{place}, {arm.name}: {100 * found.value:+.1f} points of accuracy "
-                    f"({100 * found.low:+.1f} to {100 * found.high:+.1f} over {over}; sign-flip "
-                    f"test over rows: p {found.p:.2g})"
-                    f"{', which may be chance' if found.may_be_chance else ''}; "
+                    f"{place}, {arm.name}: {in_words(found)}; "
                     f"{arm.mean('open_words') or 0:.0f} open words."
                 )
     return lines

@@ -121,6 +121,16 @@ def difference(arm: Arm, other: Arm) -> Difference | None:
     return runs_difference(arm.right(seeds), other.right(seeds))
 
 
+def in_words(found: Difference) -> str:
+    """With its interval, what that is over, and what p is of."""
+    over = f"{found.seeds} seeds and rows" if found.seeds > 1 else "rows of one seed"
+    return (
+        f"{100 * found.value:+.1f} points of accuracy ({100 * found.low:+.1f} to "
+        f"{100 * found.high:+.1f} over {over}; sign-flip test over rows: p {found.p:.2g})"
+        + (", which may be chance" if found.may_be_chance else "")
+    )
+
+
 def arms_table(
     title: str, arms: Sequence[Arm], reference: str | None = None, *, heading: str = "arm"
 ) -> FindingTable:
