@@ -52,6 +52,16 @@ def ratio_estimate(parts: Floats, wholes: Floats, seed: int = 0) -> Estimate:
     return Estimate(float(parts.sum() / wholes.sum()), float(low), float(high))
 
 
+def drawn_estimate(value: float, draws: Floats, seed: int = 0) -> Estimate:
+    """`value` with its 95 % interval where all rows hang on one more thing that was drawn: `draws`
+    [resamples, n] are the values of n rows, each time with another draw of that thing. The rows are
+    drawn with replacement beside it."""
+    draw, n = np.random.default_rng(seed), draws.shape[1]
+    means = [row[draw.integers(0, n, n)].mean() for row in draws]
+    low, high = np.quantile(means, ENDS)
+    return Estimate(value, float(low), float(high))
+
+
 def runs_estimate(runs: Floats, wholes: Floats | None = None, seed: int = 0) -> Estimate:
     """The mean of `runs` [seeds, rows] with its 95 % interval; with `wholes` [rows], such as the
     tags of each sentence, Σ runs / Σ wholes of the mean over seeds.
