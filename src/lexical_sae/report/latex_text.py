@@ -46,7 +46,7 @@ def latex_text(text: str) -> str:
 def _latex(letter: str) -> str:
     if letter in _KNOWN or " " <= letter <= "~":
         return _KNOWN.get(letter, letter)
-    base, *marks = unicodedata.normalize("NFKD", letter)
+    base, *marks = list(unicodedata.normalize("NFKD", letter))
     if base.isascii() and marks and all(mark in _ACCENTS for mark in marks):
         for mark in marks:
             base = rf"\{_ACCENTS[mark]}{{{base}}}"
