@@ -9,7 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from lexical_sae.evaluation.bootstrap import mean_estimate, paired_p_value
+from lexical_sae.evaluation.bootstrap import (
+    RESAMPLES,
+    mean_estimate,
+    paired_p_value,
+    ratio_estimate,
+    runs_difference,
+    runs_estimate,
+)
 from lexical_sae.evaluation.calibration import confidence_bins, expected_calibration_error
 from lexical_sae.evaluation.compared import Contest
 from lexical_sae.evaluation.drift import pairs_in, share_inside
@@ -145,6 +152,52 @@ def test_intervals_hold_the_mean_and_equal_pairs_have_no_difference() -> None:
     assert paired_p_value(values, np.random.default_rng(1).permutation(values)) > 0.05
     with pytest.raises(ValueError, match="expected pairs"):
         paired_p_value([1.0], [1.0, 2.0])
+
+
+def slow_interval(runs: np.ndarray, wholes: np.ndarray) -> list[float]:
+    """Seeds drawn, rows drawn, and every drawn seed read on every drawn row."""
+    draw, found = np.random.default_rng(0), []
+    seeds, n = runs.shape
+    for _ in range(RESAMPLES):
+        chosen, rows = draw.integers(0, seeds, seeds), draw.integers(0, n, n)
+        part = sum(runs[s, r] for s in chosen for r in rows)
+        found.append(part / sum(wholes[r] for _ in chosen for r in rows))
+    return np.quantile(found, [0.025, 0.975]).tolist()
+
+
+@pytest.mark.parametrize("tagged", [False, True])
+def test_several_seeds_are_drawn_beside_the_rows(tagged: bool) -> None:
+    draw = np.random.default_rng(3)
+    wholes = draw.integers(1, 9, 12).astype(float) if tagged else np.ones(12)
+    runs = draw.integers(0, wholes + 1, (3, 12)).astype(float)
+    found = runs_estimate(runs, wholes if tagged else None)
+    assert found.value == pytest.approx(runs.sum() / (3 * wholes.sum()))
+    assert [found.low, found.high] == pytest.approx(slow_interval(runs, wholes))
+
+
+def test_one_seed_has_the_interval_of_its_rows() -> None:
+    row = np.random.default_rng(0).integers(0, 2, 50).astype(float)
+    assert runs_estimate(row[None]) == mean_estimate(row)
+    tags = np.full(50, 2.0)
+    assert runs_estimate(row[None], tags) == ratio_estimate(row, tags)
+    assert runs_estimate(np.zeros((2, 0))).value is None
+
+
+def test_a_difference_of_one_seed_only_may_be_chance() -> None:
+    """On every second row the first of four seeds is better; rows alone would call that certain."""
+    ours, theirs = np.zeros((4, 200)), np.zeros((4, 200))
+    ours[0, ::2] = 1.0
+    found = runs_difference(ours, theirs)
+    assert found is not None
+    assert (found.value, found.seeds) == (0.125, 4)
+    assert found.p < 0.01
+    assert found.low == 0 < found.high
+    assert found.may_be_chance
+    ours[:, ::2] = 1.0  # now of all seeds
+    found = runs_difference(ours, theirs)
+    assert found is not None
+    assert not found.may_be_chance
+    assert runs_difference(ours, theirs[:, :100]) is None
 
 
 def test_a_paired_test_of_many_rows_is_held_in_parts() -> None:

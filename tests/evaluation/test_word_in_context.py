@@ -11,6 +11,8 @@ import torch
 import yaml
 
 from lexical_sae.evaluation.word_in_context import (
+    ROUTES,
+    against_routes,
     best_threshold,
     measure_word_in_context,
     states_of_pairs,
@@ -70,6 +72,8 @@ def test_routes_are_compared_with_gold(tmp_path: Path) -> None:
     assert plain.covered == 0
     always = plain.all_pairs["no senses: always the same"].value
     assert plain.all_pairs["routes of the senses"].value == always
+    assert plain.covered_against == {}
+    assert plain.all_against["no senses: always the same"].p == 1
     model.expand(TEXTS, ["film"], senses=2)
     one, two = states_of_pairs(model, pairs)
     same = torch.tensor([pair.same for pair in pairs])
@@ -83,8 +87,23 @@ def test_routes_are_compared_with_gold(tmp_path: Path) -> None:
     routes = found.covered_pairs["routes of the senses"].value
     assert routes is not None
     assert routes >= (always or 0)  # twice the same state is never told apart
+    assert list(found.covered_against) == list(found.covered_pairs)[1:]
+    for name, apart in found.covered_against.items():
+        other = found.covered_pairs[name].value
+        assert other is not None
+        assert apart.value == pytest.approx(routes - other)
+        assert apart.low <= apart.value <= apart.high
     with pytest.raises(ValueError, match="has no word, index1"):
         word_pairs(data.__class__("x", "test", "classification", ("F", "T")))
+
+
+def test_routes_that_are_right_more_often_are_so_beyond_chance() -> None:
+    right = {ROUTES: np.arange(200) < 150, "always": np.arange(200) < 100}
+    found = against_routes(right, np.ones(200, dtype=bool), 0)["always"]
+    assert (found.value, found.may_be_chance) == (0.25, False)
+    some = against_routes(right, np.arange(200) < 102, 0)["always"]
+    assert some.value == pytest.approx(2 / 102)
+    assert some.may_be_chance
 
 
 def test_the_study(tmp_path: Path) -> None:
@@ -106,6 +125,17 @@ def test_the_study(tmp_path: Path) -> None:
     assert "test pairs whose word has senses" in shown
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert found["word_in_context"]["test"]["covered"] > 0
+    against = found["word_in_context"]["test"]["covered_against"]
+    assert set(against["cosine of hidden states"]) == {"value", "low", "high", "p", "seeds"}
+    told = found["summary"][1]
+    assert told.startswith("On these pairs the routes are, pair by pair: against no senses")
+    assert told.count("points (") == 3
+    tables = found["parts"]["Same sense or not"]["tables"]
+    assert [table["title"] for table in tables[1::2]] == [
+        f"{split}: the routes against the others" for split in ("validation", "test")
+    ]
+    assert [row[0] for row in tables[1]["rows"]] == list(against)
+    assert (found["schema"], found["seeds"]) == (1, [0])
     assert (tmp_path / "out" / "report.html").is_file()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lexical_sae.studies.ablation import ARMS, FULL, TERMS, AblationConfig
+from lexical_sae.studies.ablation import ARMS, FULL, TERMS, AblationConfig, _lines
 from lexical_sae.studies.arms_table import Arm, arms_table, difference
 from lexical_sae.studies.cells import Cell
 from lexical_sae.studies.grid import Outcome
@@ -56,14 +56,15 @@ def test_it_runs_and_leaves_its_files(files: StudyFiles, tmp_path: Path) -> None
         assert "Ablation" in (tmp_path / name).read_text()
 
 
-def arm(name: str, *seeds: str) -> Arm:
-    cell = Cell("d", "b", name, 0, {})
+def arm(name: str, *seeds: str, backbone: str = "b") -> Arm:
     accuracy = [one.count("1") / len(one) for one in seeds]
     found = {
-        seed: Outcome(cell, {"right": one, "accuracy": accuracy[seed]})
+        seed: Outcome(
+            Cell("d", backbone, name, seed, {}), {"right": one, "accuracy": accuracy[seed]}
+        )
         for seed, one in enumerate(seeds)
     }
-    return Arm(name, "d", "b", found, 0)
+    return Arm(name, "d", backbone, found, 0)
 
 
 def test_differences_are_those_of_pairs() -> None:
@@ -77,6 +78,37 @@ def test_differences_are_those_of_pairs() -> None:
     assert same is not None
     assert (same.value, same.p) == (0, 1)
     assert difference(ours, Arm("c", "d", "b", {}, 1)) is None
+
+
+def test_a_lucky_seed_does_not_make_a_verdict() -> None:
+    """On 100 rows the first seed is 20 points ahead, the second is not."""
+    full, other = (
+        arm(FULL, "1" * 80 + "0" * 20, "1" * 60 + "0" * 40),
+        arm("cis", *["1" * 60 + "0" * 40] * 2),
+    )
+    found = difference(full, other)
+    assert found is not None
+    assert (found.value, found.seeds) == (pytest.approx(0.1), 2)
+    assert found.p < 0.05
+    assert found.low <= 0
+    line = _lines([full, other])[1]
+    assert line.startswith("d, cis: -10.0 points of accuracy (-")
+    assert "over 2 seeds and rows; sign-flip test over rows: p 0.0005), which may be chance" in line
+    once = _lines([arm(FULL, "1" * 80 + "0" * 20), arm("cis", "1" * 60 + "0" * 40)])[1]
+    assert "over rows of one seed" in once
+    assert "chance" not in once
+    low, high = full.accuracy().low, full.accuracy().high
+    assert low is not None
+    assert high is not None
+    rows_alone = arm(FULL, "1" * 70 + "0" * 30).accuracy()
+    assert high - low > (rows_alone.high or 0) - (rows_alone.low or 0)
+
+
+def test_of_several_backbones_every_line_names_its_own() -> None:
+    arms = [arm(n, "1100", backbone=b) for b in ("wheel:one", "/here/two") for n in (FULL, "cis")]
+    assert [line.split(":")[0] for line in _lines(arms)] == [
+        *("d, one", "d, one, cis", "d, two", "d, two, cis"),
+    ]
 
 
 def test_an_arm_that_failed_has_a_row_that_says_so() -> None:
@@ -109,6 +141,17 @@ def test_of_a_tagger_accuracy_and_difference_count_the_same_tags() -> None:
     assert low is not None
     assert high is not None
     assert low <= 31 / 32 <= high
+
+
+def test_of_a_tagger_seeds_are_drawn_too() -> None:
+    tags = [2, 30] * 20
+    both = [tagger("a", right, tags).finished[0] for right in ([2, 29] * 20, [1, 20] * 20)]
+    found = Arm("a", "d", "b", dict(enumerate(both)), 0).accuracy()
+    assert found.value == pytest.approx((31 + 21) / 64)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 22 / 32
+    assert found.high > 30 / 32
 
 
 def test_a_tagger_whose_sentences_were_not_read_is_not_compared() -> None:

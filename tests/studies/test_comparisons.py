@@ -16,11 +16,23 @@ from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
 from lexical_sae.evaluation.perturbation import falling, limits, removal
 from lexical_sae.evaluation.sparse_autoencoder import Kind, SparseAutoencoder
 from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
-from lexical_sae.studies import autoencoder_baseline, setfit_baseline, sota_comparison
+from lexical_sae.report.finding import FindingTable
+from lexical_sae.studies import (
+    autoencoder_baseline,
+    faithfulness,
+    setfit_baseline,
+    sota_comparison,
+    systems,
+)
 from lexical_sae.studies.additive_text import AdditiveText, judged_texts
 from lexical_sae.studies.autoencoder_baseline import FeatureText
+from lexical_sae.studies.cells import Cell
+from lexical_sae.studies.experiment import OURS
+from lexical_sae.studies.grid import Outcome
 from lexical_sae.studies.linear_baseline import LinearModel, LinearText, linear_baseline
 from lexical_sae.studies.setfit_baseline import missing_setfit
+from lexical_sae.studies.systems import System
+from lexical_sae.studies.systems_table import means_table, system_lines, systems_table
 from tests.command_line import run
 from tests.studies.conftest import StudyFiles, fail_twins
 from tests.tiny import tiny_backbone
@@ -48,6 +60,20 @@ def test_faithfulness_of_explainers(files: StudyFiles, tmp_path: Path) -> None:
     assert any("Of the dense twin: " in note for note in notes)
     assert len(found["parts"]["Explainers"]["dots"]) == 3
     assert len(list((tmp_path / "figures").glob("*.svg"))) == 3
+
+
+def test_tables_whose_columns_differ_are_not_joined() -> None:
+    """NAOPC between limits and NAOPC of the orders tried are not the same number."""
+    cells = [Cell(name, "b", OURS, 0, {}) for name in ("short", "brief", "long")]
+    known = {}
+    for cell, column in zip(cells, ("NAOPC", "NAOPC", "NAOPC of the orders tried"), strict=True):
+        table = FindingTable("t", ("explainer", column), (("ours", 0.5),))
+        known[Outcome(cell, {})] = (cell.dataset, 0, table)
+    first, second = faithfulness._joined("Explainers", known)
+    assert first.title == "Explainers: short, brief"
+    assert first.rows == (("short", 0, "ours", 0.5), ("brief", 0, "ours", 0.5))
+    assert second.title == "Explainers: long"
+    assert second.columns == ("dataset", "seed", "explainer", "NAOPC of the orders tried")
 
 
 def test_who_is_ahead_is_told_from_the_texts_of_both() -> None:
@@ -100,6 +126,46 @@ def test_systems(files: StudyFiles, tmp_path: Path) -> None:
     for name in ("ours, contributions", "linear on TF-IDF", "dense twin, LIME", *saes):
         for column in ("NAOPC", "comprehensiveness", "seconds to train", "ms to explain"):
             assert rows[name][column] is not None, (name, column)
+
+
+def made_up(ours: str, linear: str) -> list[System]:
+    numbers = (9.0, 0.5, *(None,) * 5, 2.0)
+    return [System("ours, contributions", ours, numbers), System("linear", linear, numbers)]
+
+
+def test_means_of_systems_are_told_with_what_seeds_leave_open() -> None:
+    """The first seed is 20 points ahead of the linear model, the second is not."""
+    same = "1" * 60 + "0" * 40
+    runs = [made_up("1" * 80 + "0" * 20, same), made_up(same, same)]
+    table = means_table("d: means over 2 seeds", runs)
+    row = dict(zip(table.columns, table.rows[1], strict=True))
+    assert row["minus ours"] == pytest.approx(-10)
+    assert row["to "] == pytest.approx(0)
+    assert row["p against ours"] < 0.05
+    lines = system_lines(table)
+    assert lines[0] == "d: means over 2 seeds: ours is right on 70.0 % with 9 words."
+    assert lines[1].startswith("linear: -10.0 points (-")
+    assert "p 0.0005 over rows), which may be chance, NAOPC 0.50 against 0.50" in lines[1]
+    alone = system_lines(systems_table("d, seed 0", runs[0]))
+    assert "chance" not in alone[1]
+    ours, width = dict(zip(table.columns, table.rows[0], strict=True)), 100 * 0.0458 * 3.92
+    assert ours["to"] - ours["from"] > 1.2 * width  # of 100 rows that are right 7 times of 10
+
+
+def test_systems_of_several_backbones_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systems, "systems_of", lambda pair, folder: made_up("1100", "1110"))
+    cells = [Cell("d", name, OURS, n, {}) for name in ("wheel:one", "two") for n in (0, 1)]
+    pairs = [(Outcome(cell, {}), Outcome(cell, {})) for cell in cells]
+    found, lines = sota_comparison._compared(pairs, tmp_path)
+    assert [table.title for table in found.tables] == [
+        *("d, one: means over 2 seeds", "d, two: means over 2 seeds"),
+        *("d, one, seed 0", "d, one, seed 1", "d, two, seed 0", "d, two, seed 1"),
+    ]
+    assert [plot.title for plot in found.dots] == ["Systems on d, one", "Systems on d, two"]
+    told = [line for line in lines if "ours is right" in line]
+    assert [line.split(":")[0] for line in told] == ["d, one", "d, two"]
 
 
 def test_trouble_in_setfit_is_told_and_fails_nothing(

@@ -64,6 +64,9 @@ def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
     shown, _ = run("run", write(folder), "--output", out)
     assert "Needles alone: ours, windows" in shown
     found = json.loads((out / "results.json").read_text())
+    assert (found["schema"], found["study"], found["seeds"]) == (1, "long_context", [0])
+    assert list(found["parts"]) == ["Length", "Reasons", "Place", "Filler"]
+    assert found["parts"]["Length"]["tables"][0]["title"] == "Accuracy by length"
     assert [one["words"] for one in found["lengths"]] == [0, 40, 90]
     assert [one["texts"] for one in found["lengths"]] == [4, 8, 8]
     bare = found["lengths"][0]
@@ -173,6 +176,69 @@ def test_a_leaning_of_the_filler_can_be_taken_off() -> None:
     found, filler = said([3.0, 2.5], [3.0, 0.5]), said([2.0, 0.0], [2.0, 1.0])
     assert found.predicted(ARMS[0]).tolist() == [0, 0]
     assert found.predicted(ARMS[0], filler).tolist() == [1, 0]
+
+
+def made_up(needles: int, fillers: int) -> tuple[Measured, Decisions]:
+    """Two arms on needles with two places each, near the border that the filler sets."""
+    draw = np.random.default_rng(7)
+    chosen = choose_needles(small_dataset(60, 3), needles, 20, 0)
+    hay = haystacks(chosen, 120, [0.0, 1.0], 0)
+
+    def said(rows: int) -> Decisions:
+        logits = {arm: draw.normal(size=(rows, 2)) for arm in ARMS[:2]}
+        return Decisions(logits, {}, np.zeros(0, np.int64), ())
+
+    filler = said(fillers)
+    return Measured(120, tuple(hay), said(len(hay)), filler, ()), filler
+
+
+def slow_draws(found: Measured, filler: Decisions, arm: str) -> list[list[float]]:
+    """Every needle with every drawn set of filler texts."""
+    fillers, texts = filler.logits[arm], found.decisions.logits[arm]
+    draws = []
+    for chosen in np.random.default_rng([5, 1]).integers(0, len(fillers), (2000, len(fillers))):
+        mean = sum(fillers[i] for i in chosen) / len(fillers)
+        right: dict[int, list[bool]] = {}
+        for one, logits in zip(found.hay, texts, strict=True):
+            right.setdefault(one.needle, []).append(int(np.argmax(logits - mean)) == one.label)
+        draws.append([sum(each) / len(each) for _, each in sorted(right.items())])
+    return draws
+
+
+def test_above_filler_the_filler_is_drawn_too() -> None:
+    found, filler = made_up(needles=6, fillers=5)
+    slow = [slow_draws(found, filler, arm) for arm in ARMS[:2]]
+    apart = (np.array(slow[0]) - np.array(slow[1])).tolist()
+    for draws, estimate in (
+        (slow[0], found.above_filler(ARMS[0], 5)),
+        (apart, found.ahead(*ARMS[:2], 5, filler)),
+    ):
+        draw, means = np.random.default_rng(5), []
+        for row in draws:
+            picked = draw.integers(0, len(row), len(row))
+            means.append(sum(row[i] for i in picked) / len(row))
+        assert [estimate.low, estimate.high] == pytest.approx(np.quantile(means, [0.025, 0.975]))
+        assert estimate.low is not None
+        assert estimate.value is not None
+        assert estimate.high is not None
+        assert estimate.low <= estimate.value <= estimate.high
+
+
+def test_filler_that_hangs_in_the_balance_leaves_needles_open() -> None:
+    """One half of the filler leans one way and the other half the other. Together nothing is taken
+    off and every needle is found, so over needles alone there would be no doubt; but whichever half
+    has the most draws turns all needles of a class."""
+    hay = haystacks(choose_needles(small_dataset(60, 3), 8, 20, 0), 120, [0.0], 0)
+    label = np.array([one.label for one in hay])
+    logits = np.eye(2)[label] - 0.5  # towards the right label
+    fillers = np.array([[9.0, -9.0], [-9.0, 9.0]] * 10)
+    said, filler = (
+        Decisions({ARMS[0]: each}, {}, np.zeros(0, np.int64), ()) for each in (logits, fillers)
+    )
+    found = Measured(120, tuple(hay), said, filler, ()).above_filler(ARMS[0], 0)
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert found.low is not None
+    assert found.low < 0.8
 
 
 def test_quick_and_the_experiment(folder: Path) -> None:

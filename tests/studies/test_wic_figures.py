@@ -1,4 +1,4 @@
-"""The figures of the word-in-context study."""
+"""The figure of the pairs in the word-in-context study."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from lexical_sae.report.dot_chart import dot_chart
 from lexical_sae.report.finding import Estimate
-from lexical_sae.studies.wic_figures import pairs_figures, task_figure
+from lexical_sae.studies.wic_figures import pairs_figures
 
 
 def test_pairs_have_their_intervals_in_percent() -> None:
@@ -16,13 +16,3 @@ def test_pairs_have_their_intervals_in_percent() -> None:
     dot = figure.dots[0]
     assert (dot.name, dot.found) == ("routes", Estimate(60.0, 50.0, 70.0))
     assert "95 % intervals" in dot_chart(figure)
-
-
-def test_runs_of_the_task_are_rows_without_an_interval() -> None:
-    test = {"accuracy": 0.875, "open_words": 31.6}
-    runs = [{"seed": 1, "senses": on, "test": test} for on in (False, True)]
-    figure = task_figure(runs)
-    assert [dot.name for dot in figure.dots] == ["without senses, seed 1", "with senses, seed 1"]
-    assert figure.dots[0].found == Estimate(87.5)
-    assert figure.dots[0].beside == "32 words"
-    assert "95 %" not in dot_chart(figure)

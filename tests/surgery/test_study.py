@@ -69,6 +69,8 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     shown, _ = run("run", file, "--output", tmp_path / "out")
     assert "The mean FPR gap goes from" in shown
     found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert (found["schema"], found["study"], found["seeds"]) == (1, "surgery", [0])
+    assert list(found["parts"]) == ["Which words make the gap", "The smallest cut", "Treatments"]
     names = [one["name"] for one in found["comparison"]]
     assert names[:5] == [
         *("baseline", "surgery", "LEACE on open words", "LEACE on hidden states"),

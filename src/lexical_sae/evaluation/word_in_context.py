@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lexical_sae.evaluation.bootstrap import mean_estimate
+from lexical_sae.evaluation.bootstrap import Difference, mean_estimate, runs_difference
 from lexical_sae.model.gate import nonnegative_threshold
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.mode import in_mode
@@ -25,6 +25,7 @@ from lexical_sae.text.dataset import TextDataset
 
 BATCH = 32
 COLUMNS = ("word", "index1", "index2", "sentence2")
+ROUTES = "routes of the senses"
 Bools = NDArray[np.bool_]
 
 
@@ -136,7 +137,8 @@ def best_threshold(score: Tensor, same: Bools) -> float:
 
 @dataclass(frozen=True)
 class WordInContext:
-    """Accuracy of each way to decide, over all pairs and over those whose word has senses."""
+    """Accuracy of each way to decide, over all pairs and over those whose word has senses; then
+    how far the routes are from each of the other ways, pair by pair."""
 
     pairs: int
     covered: int
@@ -144,6 +146,8 @@ class WordInContext:
     said_same: float  # share of the covered pairs
     all_pairs: dict[str, Estimate]
     covered_pairs: dict[str, Estimate]
+    all_against: dict[str, Difference]
+    covered_against: dict[str, Difference]  # empty if no word has senses
 
 
 def measure_word_in_context(
@@ -155,7 +159,7 @@ def measure_word_in_context(
     gold = np.array([pair.same for pair in train])
     route = same_route(model, test, *one_two).numpy()
     right: dict[str, Bools] = {
-        "routes of the senses": (route != 0) == same,
+        ROUTES: (route != 0) == same,
         "no senses: always the same": np.ones_like(same) == same,
     }
     for name, score in (
@@ -173,4 +177,17 @@ def measure_word_in_context(
         float(route[covered].mean()) if covered.any() else float("nan"),
         {name: mean_estimate(found.astype(float), seed) for name, found in right.items()},
         {name: mean_estimate(found[covered].astype(float), seed) for name, found in right.items()},
+        against_routes(right, np.ones_like(covered), seed),
+        against_routes(right, covered, seed),
     )
+
+
+def against_routes(right: dict[str, Bools], among: Bools, seed: int) -> dict[str, Difference]:
+    """The routes minus each of the other ways, on the same pairs."""
+    rows = {name: found[among].astype(np.float64)[None] for name, found in right.items()}
+    apart = {
+        name: runs_difference(rows[ROUTES], other, seed=seed)
+        for name, other in rows.items()
+        if name != ROUTES
+    }
+    return {name: found for name, found in apart.items() if found is not None}

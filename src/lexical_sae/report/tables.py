@@ -6,14 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lexical_sae.report.finding import Cell, Estimate, Finding, FindingTable
+from lexical_sae.report.latex_text import latex_text
 from lexical_sae.report.shown import shown
 
 _MARKDOWN = str.maketrans({"|": r"\|", "\n": " ", "\r": " "})
-_LATEX = {
-    **{"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_"},
-    **{"{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{"−": "$-$", "×": r"$\times$", "≤": r"$\le$", "²": r"$^2$", "λ": r"$\lambda$"},
-}
 
 
 def metric_table(evaluation: Mapping[str, Any]) -> FindingTable:
@@ -52,15 +48,15 @@ def latex(tables: Sequence[FindingTable]) -> str:
     parts = []
     for table in tables:
         columns = "l" * len(table.columns)
-        rows = [" & ".join(_latex(shown(cell)) for cell in row) + r" \\" for row in table.rows]
+        rows = [" & ".join(latex_text(shown(cell)) for cell in row) + r" \\" for row in table.rows]
         parts.append(
             "\n".join(
                 [
                     r"\begin{table}",
-                    rf"\caption{{{_latex(table.title)}}}",
+                    rf"\caption{{{latex_text(table.title)}}}",
                     rf"\begin{{tabular}}{{{columns}}}",
                     r"\toprule",
-                    " & ".join(_latex(column) for column in table.columns) + r" \\",
+                    " & ".join(latex_text(column) for column in table.columns) + r" \\",
                     r"\midrule",
                     *rows,
                     r"\bottomrule",
@@ -74,7 +70,3 @@ def latex(tables: Sequence[FindingTable]) -> str:
 
 def _cell(value: Cell) -> str:
     return shown(value).translate(_MARKDOWN)
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)

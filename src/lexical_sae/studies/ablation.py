@@ -71,7 +71,7 @@ class AblationConfig(GridConfig):
 def run_ablation(config: AblationConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.report.finding import Finding
     from lexical_sae.studies.arms_figure import arms_figures
-    from lexical_sae.studies.arms_table import arms_of, arms_table
+    from lexical_sae.studies.arms_table import NOTE, arms_of, arms_table
     from lexical_sae.studies.cell_measures import basic_measures
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
@@ -83,9 +83,8 @@ def run_ablation(config: AblationConfig, folder: Path, console: Console) -> dict
         tables=(arms_table("Ablation", arms, FULL),),
         dots=arms_figures("Ablation", arms),
         notes=(
-            "The same epochs, batches, target and rows for every arm. The interval is over rows, "
-            "p of a paired sign-flip test over rows, both of the mean over seeds. Of a tagger "
-            "accuracy and its differences count tags, and a row is a sentence.",
+            "The same epochs, batches, target and rows for every arm.",
+            NOTE,
         ),
     )
     parts = {
@@ -95,24 +94,24 @@ def run_ablation(config: AblationConfig, folder: Path, console: Console) -> dict
 
 
 def _lines(arms: Sequence[Arm]) -> list[str]:
-    """The reference, then what differs from it beyond chance."""
-    from lexical_sae.studies.arms_table import difference
+    """The reference, then how far every other arm is from it, and whether that may be chance."""
+    from lexical_sae.studies.arms_table import difference, in_words
+    from lexical_sae.studies.places import place_names, place_of
 
-    lines = []
+    lines, where = [], place_names(arms)
     for full in (arm for arm in arms if arm.name == FULL and arm.finished):
+        place = where[place_of(full)]
         accuracy, words = full.accuracy().value, full.mean("open_words")
         lines.append(
-            f"{full.dataset}: the full objective is right on {100 * (accuracy or 0):.1f} % with "
+            f"{place}: the full objective is right on {100 * (accuracy or 0):.1f} % with "
             f"{words or 0:.0f} open words."
         )
         for arm in arms:
-            same = (arm.dataset, arm.backbone) == (full.dataset, full.backbone)
-            found = difference(arm, full) if same and arm is not full else None
+            same = place_of(arm) == place_of(full) and arm is not full
+            found = difference(arm, full) if same else None
             if found is not None:
-                certain = "" if found.p < 0.05 else ", which may be chance"
                 lines.append(
-                    f"{arm.name}: {100 * found.value:+.1f} points of accuracy "
-                    f"({100 * found.low:+.1f} to {100 * found.high:+.1f}, p {found.p:.2g}"
-                    f"{certain}), {arm.mean('open_words') or 0:.0f} open words."
+                    f"{place}, {arm.name}: {in_words(found)}; "
+                    f"{arm.mean('open_words') or 0:.0f} open words."
                 )
     return lines

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 
 from lexical_sae.report.finding import Dot, DotPlot, Estimate
 from lexical_sae.studies.arms_table import Arm
-from lexical_sae.studies.cells import short_name
+from lexical_sae.studies.places import place_names, place_of
 
 
 def arms_figures(title: str, arms: Sequence[Arm]) -> tuple[DotPlot, ...]:
     """One for each dataset and backbone, its arms in their order."""
-    places = list(dict.fromkeys((arm.dataset, arm.backbone) for arm in arms))
-    several = len({backbone for _, backbone in places}) > 1
     plots = []
-    for dataset, backbone in places:
-        where = f"{dataset}, {short_name(backbone)}" if several else dataset
-        own = [arm for arm in arms if (arm.dataset, arm.backbone) == (dataset, backbone)]
+    for place, where in place_names(arms).items():
+        own = [arm for arm in arms if place_of(arm) == place]
         dots = tuple(Dot(arm.name, hundred(arm.accuracy()), _words(arm)) for arm in own)
         plots.append(DotPlot(f"{title} on {where}", "accuracy, %", dots))
     return tuple(plots)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lexical_sae.evaluation.bootstrap import (
+    Difference,
     Floats,
-    mean_estimate,
-    paired_p_value,
-    ratio_estimate,
+    runs_difference,
+    runs_estimate,
 )
 from lexical_sae.report.finding import Cell as Shown
 from lexical_sae.report.finding import Estimate, FindingTable
 from lexical_sae.studies.cells import short_name
 from lexical_sae.studies.grid import Outcome
+from lexical_sae.studies.places import place_of
 
 NUMBERS = {
     "f1": ("F1 of entities, %", 100.0),
@@ -27,6 +28,13 @@ NUMBERS = {
     "removal_correlation": ("correlation of removal", 1.0),
     "seconds": ("seconds of training", 1.0),
 }
+# beneath every table of arms
+NOTE = (
+    "An interval (95 %) is over rows; with several seeds over seeds and rows, both drawn anew, the "
+    "same rows for all seeds. p is that of a sign-flip test over rows of the mean over seeds: it "
+    "asks whether these very runs differ, not whether those of other seeds would. Of a "
+    "tagger accuracy and its differences count tags, and a row is a sentence."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +59,8 @@ class Arm:
         return max(found) - min(found) if len(found) > 1 else None
 
     def right(self, seeds: Sequence[int]) -> Floats:
-        """[rows]: how often each row is right, over some seeds."""
-        marks = [[mark == "1" for mark in self.finished[s].found["right"]] for s in seeds]
-        mean: Floats = np.mean(np.array(marks, dtype=np.float64), axis=0)
-        return mean
+        """[seeds, rows]: 1 where a row is right, else 0."""
+        return right_rows(self.finished[seed].found["right"] for seed in seeds)
 
     @property
     def tags(self) -> Floats | None:
@@ -63,21 +69,25 @@ class Arm:
         return np.array(found[0], dtype=np.float64) if found and found[0] else None
 
     def tags_right(self, seeds: Sequence[int]) -> Floats:
-        """[rows]: how many of them are right, over some seeds."""
+        """[seeds, rows]: how many of them are right."""
         counts = [self.finished[s].found["tags_right"] for s in seeds]
-        mean: Floats = np.mean(np.array(counts, dtype=np.float64), axis=0)
-        return mean
+        return np.array(counts, dtype=np.float64)
 
     def accuracy(self) -> Estimate:
-        """The mean over seeds, its interval over resampled rows. Of a tagger it counts tags, whole
+        """The mean over seeds, its interval over seeds and rows. Of a tagger it counts tags, whole
         sentences are resampled: their words stand and fall together."""
         if not self.finished:
             return Estimate(None, why="no run finished")
         if self.tags is not None:
-            return ratio_estimate(self.tags_right(list(self.finished)), self.tags)
+            return runs_estimate(self.tags_right(list(self.finished)), self.tags)
         if self.mean("f1") is not None:  # a dense twin's sentences are not read
             return Estimate(self.mean("accuracy"))
-        return mean_estimate(self.right(list(self.finished)))
+        return runs_estimate(self.right(list(self.finished)))
+
+
+def right_rows(marks: Iterable[str]) -> Floats:
+    """[seeds, rows] of strings that have a 1 or a 0 for every row."""
+    return np.array([[mark == "1" for mark in one] for one in marks], dtype=np.float64)
 
 
 def arms_of(outcomes: Sequence[Outcome]) -> list[Arm]:
@@ -98,16 +108,6 @@ def arms_of(outcomes: Sequence[Outcome]) -> list[Arm]:
     ]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Accuracy of an arm minus that of another, on the same rows and seeds."""
-
-    value: float
-    low: float
-    high: float
-    p: float
-
-
 def difference(arm: Arm, other: Arm) -> Difference | None:
     """None where they have no finished seed in common, or no rows to pair. It is the difference of
     what `accuracy` tells: of taggers it counts tags."""
@@ -115,27 +115,29 @@ def difference(arm: Arm, other: Arm) -> Difference | None:
     if not seeds:
         return None
     if arm.tags is not None and other.tags is not None and np.array_equal(arm.tags, other.tags):
-        a, b = arm.tags_right(seeds), other.tags_right(seeds)
-        found = ratio_estimate(a - b, arm.tags)
-    else:
-        a, b = arm.right(seeds), other.right(seeds)
-        tagged = arm.mean("f1") is not None or other.mean("f1") is not None
-        if tagged or not len(a) or a.shape != b.shape:
-            return None
-        found = mean_estimate(a - b)
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    return Difference(found.value, found.low, found.high, paired_p_value(a, b))
+        return runs_difference(arm.tags_right(seeds), other.tags_right(seeds), arm.tags)
+    if arm.mean("f1") is not None or other.mean("f1") is not None:
+        return None
+    return runs_difference(arm.right(seeds), other.right(seeds))
+
+
+def in_words(found: Difference) -> str:
+    """With its interval, what that is over, and what p is of."""
+    over = f"{found.seeds} seeds and rows" if found.seeds > 1 else "rows of one seed"
+    return (
+        f"{100 * found.value:+.1f} points of accuracy ({100 * found.low:+.1f} to "
+        f"{100 * found.high:+.1f} over {over}; sign-flip test over rows: p {found.p:.2g})"
+        + (", which may be chance" if found.may_be_chance else "")
+    )
 
 
 def arms_table(
     title: str, arms: Sequence[Arm], reference: str | None = None, *, heading: str = "arm"
 ) -> FindingTable:
     """A row for each arm; with a reference, its differences from that arm on the same dataset and
-    backbone: p is that of a two-sided sign-flip test over rows."""
-    of = {(arm.dataset, arm.backbone): arm for arm in arms if arm.name == reference}
-    several = len({(arm.dataset, arm.backbone) for arm in arms}) > 1
+    backbone."""
+    of = {place_of(arm): arm for arm in arms if arm.name == reference}
+    several = len(set(map(place_of, arms))) > 1
     measures = {
         name: shown
         for name, shown in NUMBERS.items()
@@ -151,7 +153,7 @@ def arms_table(
                 len(arm.finished),
                 *_percent(arm.accuracy()),
                 _hundred(arm.spread()),
-                *(_against(arm, of.get((arm.dataset, arm.backbone))) if reference else ()),
+                *(_against(arm, of.get(place_of(arm))) if reference else ()),
                 *(_scaled(arm.mean(name), by) for name, (_, by) in measures.items()),
             )
         )

@@ -12,8 +12,11 @@ from pydantic import field_validator
 from lexical_sae.studies.grid_config import GridConfig, Settings, known_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
+    from lexical_sae.studies.arms_table import Arm
     from lexical_sae.studies.grid import TrainedCell
 
 RELU = "mlp"  # two layers with a ReLU between, as the default recipe has it
@@ -45,7 +48,7 @@ class BcosConfig(GridConfig):
 def run_bcos(config: BcosConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.report.finding import Finding
     from lexical_sae.studies.arms_figure import arms_figures
-    from lexical_sae.studies.arms_table import arms_of, arms_table
+    from lexical_sae.studies.arms_table import NOTE, arms_of, arms_table
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
 
@@ -60,18 +63,25 @@ def run_bcos(config: BcosConfig, folder: Path, console: Console) -> dict[str, An
             "Each open word of each decision is closed alone: the error of removal is how far the "
             "change of the logit lies from what the contribution says, on average; the correlation "
             "is that of the two over all words. A sum that is exact need not be additive.",
+            NOTE,
         ),
     )
     parts = {("Heads", "What does the form of the head bring?"): (found, _since(clock))}
-    lines = [
-        f"{arm.dataset}, {arm.name}: {100 * (arm.accuracy().value or 0):.1f} % right with "
+    return write_grid(config, folder, console, "Heads", outcomes, _lines(arms), parts)
+
+
+def _lines(arms: Sequence[Arm]) -> list[str]:
+    from lexical_sae.studies.places import place_names, place_of
+
+    where = place_names(arms)
+    return [
+        f"{where[place_of(arm)]}, {arm.name}: {100 * (arm.accuracy().value or 0):.1f} % right with "
         f"{arm.mean('open_words') or 0:.0f} open words; the largest residual of a sum is "
         f"{max(one.found['max_relative_residual'] for one in arm.finished.values()):.0e} of its "
         "scale" + _removal(arm.mean("removal_error"), arm.mean("removal_correlation"))
         for arm in arms
         if arm.finished
     ]
-    return write_grid(config, folder, console, "Heads", outcomes, lines, parts)
 
 
 def _measure(trained: TrainedCell) -> dict[str, Any]:

@@ -87,21 +87,27 @@ def _written(
 ) -> dict[str, Any]:
     from lexical_sae.report.evaluation_page import summary
     from lexical_sae.report.finding import Finding
-    from lexical_sae.studies.arms_table import arms_of, arms_table
+    from lexical_sae.studies.arms_table import NOTE, arms_of, arms_table
     from lexical_sae.studies.cell_evaluation import evaluation_of
     from lexical_sae.studies.grid_report import write_grid
+    from lexical_sae.studies.places import place_names, place_of
 
     table = arms_table("Models", arms_of(outcomes), TWIN if config.twin else None, heading="model")
     parts: dict[tuple[str, str], tuple[Finding, float]] = {
-        ("Models", "How good is it, and what does it cost?"): (Finding(tables=(table,)), 0.0)
+        ("Models", "How good is it, and what does it cost?"): (
+            Finding(tables=(table,), notes=(NOTE,)),
+            0.0,
+        )
     }
     meanings: dict[str, Any] = {}
     lines: list[str] = []
     ours = [one for one in outcomes if one.cell.arm == OURS and not one.failed]
+    places = place_names(one.cell for one in ours)
     for one in ours:
         found = evaluation_of(folder / one.cell.path)
         meanings |= found["metrics"]
-        where = f" ({one.cell.title})" if len(ours) > 1 else ""
+        place = f"{places[place_of(one.cell)]}, seed {one.cell.seed}"
+        where = f" ({place})" if len(ours) > 1 else ""
         lines += [line + where for line in summary(found)]
         lines += [f"The check of {name} failed{where}." for name in found["failed"]]
         for step in found["steps"].values():

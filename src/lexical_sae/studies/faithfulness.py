@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -69,40 +69,54 @@ def _compared(outcomes: Sequence[Outcome], folder: Path) -> tuple[Finding, list[
     """The same table of every dataset under each other, and who is ahead of ours in each."""
     from lexical_sae.evaluation.compared import ahead_line, removability_title
     from lexical_sae.evaluation.explainers import AT_INPUT, AT_OPEN_WORDS, OF_TWIN
-    from lexical_sae.report.finding import Finding, FindingTable
+    from lexical_sae.report.finding import Finding
     from lexical_sae.studies.cell_evaluation import evaluation_of, table_of
+    from lexical_sae.studies.places import place_names, place_of
 
-    places = {AT_OPEN_WORDS: "explainers", AT_INPUT: "input", OF_TWIN: "input"}
+    steps = {AT_OPEN_WORDS: "explainers", AT_INPUT: "input", OF_TWIN: "input"}
     tables, lines, dots = [], [], []
     ours = [one for one in outcomes if one.cell.arm == OURS and not one.failed]
+    places = place_names(one.cell for one in ours)
+    where = {one: places[place_of(one.cell)] for one in ours}
+    title_of = {one: f"{where[one]}, seed {one.cell.seed}" for one in ours}
     found = {one: evaluation_of(folder / one.cell.path) for one in ours}
-    for place, step in places.items():
-        for title in (place, removability_title(place)):
+    for at, step in steps.items():
+        for title in (at, removability_title(at)):
             each = {one: table_of(found[one], step, title) for one in ours}
             known = {one: table for one, table in each.items() if table is not None}
-            if not known:
-                continue
-            rows = tuple(
-                (one.cell.dataset, one.cell.seed, *row)
-                for one, table in known.items()
-                for row in table.rows
-            )
-            columns = ("dataset", "seed", *next(iter(known.values())).columns)
-            tables.append(FindingTable(title, columns, rows))
-            if title == place:
-                said = f"{place[0].lower()}{place[1:]}"
-                lines += [f"{o.cell.title}, {said}: {ahead_line(t)}." for o, t in known.items()]
-                dots += [_figure(place, one, table) for one, table in known.items()]
+            tables += _joined(title, {o: (where[o], o.cell.seed, t) for o, t in known.items()})
+            if title == at:
+                said = f"{at[0].lower()}{at[1:]}"
+                lines += [f"{title_of[o]}, {said}: {ahead_line(t)}." for o, t in known.items()]
+                dots += [_figure(f"{at}: {title_of[o]}", t) for o, t in known.items()]
     notes = [
-        f"{one.cell.title}: {note}"
+        f"{title_of[one]}: {note}"
         for one in ours
-        for step in dict.fromkeys(places.values())
+        for step in dict.fromkeys(steps.values())
         for note in found[one]["steps"].get(step, {}).get("notes", ())
     ]
     return Finding(tables=tuple(tables), dots=tuple(dots), notes=tuple(notes)), lines
 
 
-def _figure(place: str, one: Outcome, table: FindingTable) -> DotPlot:
+def _joined(
+    title: str, known: Mapping[Outcome, tuple[str, int, FindingTable]]
+) -> list[FindingTable]:
+    """One table over all runs; where texts are too long to search for limits NAOPC is another
+    column, and so another table."""
+    from lexical_sae.report.finding import FindingTable
+
+    found = []
+    kinds = list(dict.fromkeys(table.columns for _, _, table in known.values()))
+    for columns in kinds:
+        some = [one for one in known.values() if one[2].columns == columns]
+        rows = tuple((where, seed, *row) for where, seed, table in some for row in table.rows)
+        named = f": {', '.join(dict.fromkeys(where for where, _, _ in some))}"
+        shown = title + named * (len(kinds) > 1)
+        found.append(FindingTable(shown, ("dataset", "seed", *columns), rows))
+    return found
+
+
+def _figure(title: str, table: FindingTable) -> DotPlot:
     """NAOPC of every explainer; slow ones explained fewer texts, which is said beside them."""
     from lexical_sae.report.finding import Dot, DotPlot, Estimate
 
@@ -117,4 +131,4 @@ def _figure(place: str, one: Outcome, table: FindingTable) -> DotPlot:
         )
         for row in table.rows
     )
-    return DotPlot(f"{place}: {one.cell.title}", table.columns[2], dots)
+    return DotPlot(title, table.columns[2], dots)

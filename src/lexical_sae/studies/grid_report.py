@@ -10,15 +10,11 @@ from rich.console import Console
 
 from lexical_sae.report.finding import Cell as Shown
 from lexical_sae.report.finding import Finding, FindingTable
-from lexical_sae.report.study_page import write_study
 from lexical_sae.studies.cell_data import Rows
 from lexical_sae.studies.cells import short_name
 from lexical_sae.studies.grid import Outcome
 from lexical_sae.studies.grid_config import GridConfig
-from lexical_sae.training.environment import environment, plain_values, write_json
-
-SCHEMA = 1
-Parts = Mapping[tuple[str, str], tuple[Finding, float]]
+from lexical_sae.studies.study_results import Parts, write_results
 
 
 def rows_of(config: GridConfig) -> Rows:
@@ -39,44 +35,30 @@ def write_grid(
 ) -> dict[str, Any]:
     """What results.json holds; `more` is put into it as it is."""
     failed = [one for one in outcomes if one.failed]
-    told = [*lines, *(f"Failed: {one.cell.title}: {one.failed}" for one in failed)]
-    surroundings = environment({str(seed): seed for seed in range(config.seeds)})
-    found: dict[str, Any] = plain_values(
-        {
-            "schema": SCHEMA,
-            "study": config.study,
-            "config": config.model_dump(),
-            "seeds": list(range(config.seeds)),
-            "summary": told,
-            "cells": [one.to_dict() for one in outcomes],
-            "failed": [one.cell.title for one in failed],
-            **more,
-            "parts": {name: finding.to_dict() for (name, _), (finding, _) in parts.items()},
-            "environment": surroundings,
-        }
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "results.json", found)
     every = Finding(tables=(cells_table(outcomes),))
     spent = sum(float(one.found.get("seconds") or 0.0) for one in outcomes)
-    write_study(
+    seeds = range(config.seeds)
+    return write_results(
+        config,
         folder,
+        console,
         title,
         f"{', '.join(config.by_dataset())}; {len(outcomes)} runs",
-        told,
-        {**parts, ("Runs", "What came of every run?"): (every, spent)},
-        {
+        [*lines, *(f"Failed: {one.cell.title}: {one.failed}" for one in failed)],
+        parts,
+        seeds=seeds,
+        record={
             "study": config.study,
-            "seeds": ", ".join(map(str, range(config.seeds))),
+            "seeds": ", ".join(map(str, seeds)),
             "backbones": ", ".join(config.by_backbone()),
             "settings of every run": ", ".join(f"{k}: {v}" for k, v in config.train.items()),
         },
-        found["environment"],
-        meanings,
+        only_shown={("Runs", "What came of every run?"): (every, spent)},
+        meanings=meanings,
+        cells=[one.to_dict() for one in outcomes],
+        failed=[one.cell.title for one in failed],
+        **more,
     )
-    for line in told:
-        console.print(line, markup=False)
-    return found
 
 
 def cells_table(outcomes: Sequence[Outcome]) -> FindingTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from lexical_sae.evaluation.suite import data_hash
 from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
-from lexical_sae.report.study_page import write_study
 from lexical_sae.studies.cell_data import Rows, load_cell_data
 from lexical_sae.studies.long_context_config import LongContextConfig
 from lexical_sae.studies.long_context_findings import (
@@ -29,8 +29,8 @@ from lexical_sae.studies.long_context_reading import ARMS, Decisions, decide_all
 from lexical_sae.studies.long_context_summary import summary
 from lexical_sae.studies.needles import alone, choose_needles, haystacks, only_hay
 from lexical_sae.studies.run_folder import trained_run
+from lexical_sae.studies.study_results import write_results
 from lexical_sae.training.config import resolve_config
-from lexical_sae.training.environment import environment, plain_values, write_json
 from lexical_sae.training.run import Data
 
 
@@ -64,8 +64,6 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
         found.append(measured(texts, said, None if length is None else hay[length]))
     seconds = time.perf_counter() - clock
     lines = summary(found, hay, labels, config.seed, model.config.max_tokens)
-    for line in lines:
-        console.print(line, markup=False)
     record = {
         "model": model_hash(model),
         "dictionary": dictionary_hash(model),
@@ -73,29 +71,10 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
         "task": f"{run.dataset}, {test.split} split",
         "seed": config.seed,
     }
-    results = plain_values(
-        {
-            "study": "long_context",
-            "config": config.model_dump(),
-            "identity": record,
-            "summary": lines,
-            "lengths": [_numbers(one, config) for one in found],
-            "filler": {
-                str(length): {
-                    arm: {
-                        name: int((decisions.predicted(arm) == i).sum())
-                        for i, name in enumerate(labels)
-                    }
-                    for arm in ARMS
-                }
-                for length, decisions in hay.items()
-            },
-            "environment": environment({"seed": config.seed}),
-        }
-    )
-    write_json(folder / "results.json", results)
-    write_study(
+    return write_results(
+        config,
         folder,
+        console,
         "Long context",
         f"{len(needles):,} needles of {needles.name} in neutral texts of up to "
         f"{max(config.lengths):,} words",
@@ -115,10 +94,12 @@ def run_long_context(config: LongContextConfig, folder: Path, console: Console) 
             ),
             ("Filler", "Is the filler neutral?"): (hay_alone(hay, labels), 0.0),
         },
-        record,
-        results["environment"],
+        seeds=[run.settings.seed],
+        record=record,
+        identity=record,
+        lengths=[_numbers(one, config) for one in found],
+        filler={str(length): _said(decisions, labels) for length, decisions in hay.items()},
     )
-    return dict(results)
 
 
 def _trained(
@@ -136,6 +117,14 @@ def _trained(
             f"{model.config.max_tokens}; expected the same: give train.max_length."
         )
     return model, dense
+
+
+def _said(decisions: Decisions, labels: Sequence[str]) -> dict[str, dict[str, int]]:
+    """How many texts each arm calls by each label."""
+    return {
+        arm: {name: int((decisions.predicted(arm) == i).sum()) for i, name in enumerate(labels)}
+        for arm in ARMS
+    }
 
 
 def _numbers(one: Measured, config: LongContextConfig) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lexical_sae.evaluation.bootstrap import mean_estimate
+from lexical_sae.evaluation.bootstrap import drawn_estimate, mean_estimate
 from lexical_sae.report.finding import Cell, Curve, Estimate, Finding, FindingTable
+from lexical_sae.studies.above_filler import right_above
 from lexical_sae.studies.long_context_reading import (
     ARMS,
     Decisions,
@@ -45,15 +46,24 @@ class Measured:
         return len(found), float(np.mean(found)) if found else None
 
     def above_filler(self, arm: str, seed: int) -> Estimate:
-        """The accuracy of what the logits are above those of filler alone."""
+        """The accuracy of what the logits are above those of filler alone, over needles and filler
+        texts."""
         if self.filler is None:
             return Estimate(None, why="there is no filler")
-        return mean_estimate(self._right(arm, above=self.filler), seed)
+        value = float(self._right(arm, above=self.filler).mean())
+        return drawn_estimate(value, self._drawn(arm, self.filler, seed), seed)
 
     def ahead(self, first: str, second: str, seed: int, above: Decisions | None = None) -> Estimate:
-        """How far the first arm's accuracy is above the second's, needle by needle."""
-        right = [self._right(arm, above=above) for arm in (first, second)]
-        return mean_estimate(right[0] - right[1], seed)
+        """How far the first arm's accuracy is above the second's, needle by needle; of what is
+        above filler, also with the same filler texts for both."""
+        apart = self._right(first, above=above) - self._right(second, above=above)
+        if above is None:
+            return mean_estimate(apart, seed)
+        drawn = self._drawn(first, above, seed) - self._drawn(second, above, seed)
+        return drawn_estimate(float(apart.mean()), drawn, seed)
+
+    def _drawn(self, arm: str, above: Decisions, seed: int) -> Floats:
+        return right_above(self.decisions, above, arm, self.hay, seed)
 
     def _right(
         self, arm: str, place: float | None = None, above: Decisions | None = None
@@ -117,7 +127,8 @@ def by_length(found: Sequence[Measured], seed: int) -> Finding:
         notes=(
             "95 % intervals over needles; the places of one needle are resampled together",
             "above filler: accuracy of the logits less the mean logits of filler alone of the same "
-            "length, so that leaning towards one class whatever the text counts for nothing",
+            "length, so that leaning towards one class whatever the text counts for nothing; its "
+            "intervals are over needles and filler texts, drawn independently",
             "cut: only the first max_tokens of a text are read; ours in windows includes the "
             "explanation of every text",
         ),

@@ -13,7 +13,11 @@ from lexical_sae.studies.grid_config import GridConfig, Settings, known_names
 from lexical_sae.training.recipes import RECIPES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
+
+    from lexical_sae.studies.arms_table import Arm
 
 TWIN = "dense twin"
 OWN = "own"  # the recipe that suits the dataset: default, or tagging
@@ -37,7 +41,7 @@ class MultiDatasetConfig(GridConfig):
 def run_multi_dataset(config: MultiDatasetConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.report.finding import Finding
     from lexical_sae.studies.arms_figure import arms_figures
-    from lexical_sae.studies.arms_table import arms_of, arms_table
+    from lexical_sae.studies.arms_table import NOTE, arms_of, arms_table
     from lexical_sae.studies.cell_measures import basic_measures
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
@@ -47,12 +51,18 @@ def run_multi_dataset(config: MultiDatasetConfig, folder: Path, console: Console
     arms = arms_of(outcomes)
     reference = TWIN if TWIN in config.recipes else None
     table = arms_table("Datasets, backbones and recipes", arms, reference, heading="recipe")
-    found = Finding(tables=(table,), dots=arms_figures("Recipes", arms))
+    found = Finding(tables=(table,), dots=arms_figures("Recipes", arms), notes=(NOTE,))
     parts = {("Grid", "Does it hold elsewhere?"): (found, time.perf_counter() - clock)}
-    lines = [
-        f"{arm.dataset}, {arm.name}: {100 * (arm.accuracy().value or 0):.1f} % right"
+    return write_grid(config, folder, console, "Datasets", outcomes, _lines(arms), parts)
+
+
+def _lines(arms: Sequence[Arm]) -> list[str]:
+    from lexical_sae.studies.places import place_names, place_of
+
+    where = place_names(arms)
+    return [
+        f"{where[place_of(arm)]}, {arm.name}: {100 * (arm.accuracy().value or 0):.1f} % right"
         + (f", {words:.0f} open words." if (words := arm.mean("open_words")) is not None else ".")
         for arm in arms
         if arm.finished
     ]
-    return write_grid(config, folder, console, "Datasets", outcomes, lines, parts)

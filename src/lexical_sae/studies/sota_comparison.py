@@ -15,7 +15,7 @@ from lexical_sae.studies.grid_config import GridConfig, Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lexical_sae.report.finding import Finding
+    from lexical_sae.report.finding import Finding, FindingTable
     from lexical_sae.studies.grid import Outcome, TrainedCell
 
 NOTES = (
@@ -27,6 +27,9 @@ NOTES = (
     "Of the linear model and the autoencoders the features themselves are left out, since that is "
     "what they name. An autoencoder decides by the state that it restores: its faithfulness is "
     "that of this decision, not of the twin's. Its seconds to train hold those of the twin.",
+    "Intervals of accuracy and of differences (95 %) are over rows; of means over seeds they are "
+    "over seeds and rows, both drawn anew, the same rows for all seeds. p is that of a sign-flip "
+    "test over rows of the mean over seeds.",
 )
 STEPS = ("task", "input")
 
@@ -77,9 +80,10 @@ def run_sota(config: SotaConfig, folder: Path, console: Console) -> dict[str, An
 
 
 def _compared(pairs: Sequence[tuple[Outcome, Outcome]], folder: Path) -> tuple[Finding, list[str]]:
-    """A table of every run, then of every dataset and backbone the means over seeds."""
+    """Of every dataset and backbone the means over seeds, then a table of every run. What is said
+    of the systems is said of the means where there are several seeds."""
     from lexical_sae.report.finding import Finding
-    from lexical_sae.studies.cells import short_name
+    from lexical_sae.studies.places import place_names, place_of
     from lexical_sae.studies.systems import System, systems_of
     from lexical_sae.studies.systems_table import (
         means_table,
@@ -89,21 +93,25 @@ def _compared(pairs: Sequence[tuple[Outcome, Outcome]], folder: Path) -> tuple[F
     )
 
     runs: dict[str, list[list[System]]] = {}
-    tables, lines = [], []
+    single: dict[str, list[FindingTable]] = {}
+    places = place_names(ours.cell for ours, _ in pairs)
     for pair in pairs:
         cell = pair[0].cell
-        systems = systems_of(pair, folder)
-        runs.setdefault(f"{cell.dataset}, {short_name(cell.backbone)}", []).append(systems)
-        table = systems_table(cell.title, systems)
-        tables.append(table)
-        lines += system_lines(table)
-    means = [
-        means_table(f"{where}: means over {len(found)} seeds", found)
+        systems, where = systems_of(pair, folder), places[place_of(cell)]
+        runs.setdefault(where, []).append(systems)
+        table = systems_table(f"{where}, seed {cell.seed}", systems)
+        single.setdefault(where, []).append(table)
+    means = {
+        where: means_table(f"{where}: means over {len(found)} seeds", found)
         for where, found in runs.items()
         if len(found) > 1
+    }
+    lines = [
+        line for where, each in single.items() for line in system_lines(means.get(where, each[0]))
     ]
+    tables = [table for each in single.values() for table in each]
     figures = [systems_figure(f"Systems on {where}", found) for where, found in runs.items()]
-    return Finding(tables=(*means, *tables), dots=tuple(figures), notes=NOTES), lines
+    return Finding(tables=(*means.values(), *tables), dots=tuple(figures), notes=NOTES), lines
 
 
 def _of_twin(trained: TrainedCell) -> dict[str, Any]:

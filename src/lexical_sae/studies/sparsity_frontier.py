@@ -15,9 +15,8 @@ from lexical_sae.training.recipes import RECIPES
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lexical_sae.report.finding import Finding
     from lexical_sae.studies.arms_table import Arm
-    from lexical_sae.studies.grid import Outcome, TrainedCell
+    from lexical_sae.studies.grid import TrainedCell
 
 WORDS = (8, 16, 32, 64, 128, 256, 512)
 Words = Annotated[int, Field(ge=1, le=10_000)]
@@ -69,6 +68,7 @@ class FrontierConfig(GridConfig):
 
 def run_frontier(config: FrontierConfig, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.studies.arms_table import arms_of, arms_table
+    from lexical_sae.studies.frontier_finding import frontier_finding
     from lexical_sae.studies.grid import run_grid
     from lexical_sae.studies.grid_report import rows_of, write_grid
 
@@ -89,46 +89,20 @@ def run_frontier(config: FrontierConfig, folder: Path, console: Console) -> dict
     table = arms_table("Trained for each number of words", arms, heading="target")
     parts = {
         ("Frontier", "What do fewer words cost?"): (
-            _finding(arms, outcomes, table, config.dial),
+            frontier_finding(arms, outcomes, table, config.dial),
             time.perf_counter() - clock,
         )
     }
     return write_grid(config, folder, console, "Sparsity frontier", outcomes, _lines(arms), parts)
 
 
-def _finding(arms: Sequence[Arm], outcomes: Sequence[Outcome], table: Any, dial: int) -> Finding:
-    """The table, and for each dataset and backbone a figure with both ways to fewer words."""
-    from lexical_sae.report.finding import Curve, Finding, FindingTable
-
-    curves: list[Curve] = []
-    tables: list[FindingTable] = [table]
-    for dataset, backbone in dict.fromkeys((arm.dataset, arm.backbone) for arm in arms):
-        own = [arm for arm in arms if (arm.dataset, arm.backbone) == (dataset, backbone)]
-        lines = {"trained for each number": _trained_points(own)}
-        turned = next((one for one in outcomes if _is_turned(one, dataset, backbone)), None)
-        if turned is not None:
-            found = Finding.from_dict(turned.found["dial"])
-            name = f"thresholds of the model for {dial} turned"
-            lines[name] = found.curves[0].lines["accuracy"]
-            rows = found.tables[0]
-            tables.append(FindingTable(f"{dataset}: {name}", rows.columns, rows.rows))
-        curves.append(Curve(f"Frontier on {dataset}", "open words", "accuracy, %", lines))
-    note = "The dial is measured on at most 200 of the rows; nothing is trained again for it."
-    return Finding(tables=tuple(tables), curves=tuple(curves), notes=(note,))
-
-
-def _is_turned(one: Outcome, dataset: str, backbone: str) -> bool:
-    return (one.cell.dataset, one.cell.backbone) == (dataset, backbone) and "dial" in one.found
-
-
-def _trained_points(arms: Sequence[Arm]) -> tuple[tuple[float, float], ...]:
-    points = [(arm.mean("open_words"), arm.accuracy().value) for arm in arms]
-    return tuple(sorted((words, 100 * right) for words, right in points if words and right))
-
-
 def _lines(arms: Sequence[Arm]) -> list[str]:
+    from lexical_sae.studies.places import place_names, place_of
+
+    where = place_names(arms)
     return [
-        f"{arm.dataset}, {arm.name} words wanted: {arm.mean('open_words') or 0:.0f} are open, "
+        f"{where[place_of(arm)]}, {arm.name} words wanted: "
+        f"{arm.mean('open_words') or 0:.0f} are open, "
         f"{100 * (arm.accuracy().value or 0):.1f} % right."
         for arm in arms
         if arm.finished

@@ -12,7 +12,7 @@ from rich.console import Console
 from lexical_sae.evaluation.suite import data_hash
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.report.finding import Finding
-from lexical_sae.report.study_page import write_study
+from lexical_sae.studies.study_results import write_results
 from lexical_sae.studies.surgery_config import SurgeryConfig
 from lexical_sae.studies.surgery_evaluation import evaluate_steps
 from lexical_sae.studies.surgery_findings import (
@@ -34,7 +34,6 @@ from lexical_sae.surgery.comparison import (
 from lexical_sae.surgery.front import candidate_words, greedy_cut
 from lexical_sae.surgery.gap import decompose_gap, flagged_rows
 from lexical_sae.surgery.meters import Rows
-from lexical_sae.training.environment import environment, plain_values, write_json
 
 
 def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[str, Any]:
@@ -82,8 +81,6 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         *bounded(points, config.largest_loss),
         *(() if evaluated is None else evaluated.lines),
     ]
-    for line in lines:
-        console.print(line, markup=False)
     record = {
         "model": model_hash(study.model),
         "dictionary": dictionary_hash(study.model),
@@ -91,24 +88,10 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
         "task": f"{study.run_config.dataset}, test split",
         "seed": config.seed,
     }
-    found = plain_values(
-        {
-            "study": "surgery",
-            "config": config.model_dump(),
-            "identity": record,
-            "summary": lines,
-            "words": study.words(cut),
-            "path": [asdict(step) for step in path],
-            "comparison": [asdict(one) for one in compared],
-            "at_equal_accuracy": [{**asdict(one), "verdict": one.verdict} for one in duels],
-            "evaluation": None if evaluated is None else evaluated.found["steps"],
-            "failed": [] if evaluated is None else evaluated.found["failed"],
-            "environment": environment({"seed": config.seed}),
-        }
-    )
-    write_json(folder / "results.json", found)
-    write_study(
+    return write_results(
+        config,
         folder,
+        console,
         "Surgery",
         f"{study.data.measured.name}, {len(study.data.measured):,} rows measured",
         lines,
@@ -118,8 +101,14 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
             ("Treatments", "What does each way cost and bring?"): treatments,
             **({} if evaluated is None else evaluated.parts),
         },
-        record,
-        found["environment"],
-        None if evaluated is None else evaluated.found["metrics"],
+        seeds=[study.run_config.settings.seed],
+        record=record,
+        meanings=None if evaluated is None else evaluated.found["metrics"],
+        identity=record,
+        words=study.words(cut),
+        path=[asdict(step) for step in path],
+        comparison=[asdict(one) for one in compared],
+        at_equal_accuracy=[{**asdict(one), "verdict": one.verdict} for one in duels],
+        evaluation=None if evaluated is None else evaluated.found["steps"],
+        failed=[] if evaluated is None else evaluated.found["failed"],
     )
-    return dict(found)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from lexical_sae.evaluation.bootstrap import Floats, mean_estimate, paired_p_value
+from lexical_sae.evaluation.bootstrap import (
+    Floats,
+    may_be_chance,
+    runs_difference,
+    runs_estimate,
+)
 from lexical_sae.report.finding import Cell, Dot, DotPlot, Estimate, FindingTable
 from lexical_sae.studies.arms_figure import hundred
+from lexical_sae.studies.arms_table import right_rows
 from lexical_sae.studies.systems import NUMBERS, System
 
-COLUMNS = ("system", "accuracy, %", "from", "to", "p against ours", *NUMBERS)
+ACCURACY = ("accuracy, %", "from", "to")
+AGAINST = ("minus ours", "from ", "to ", "p against ours")
+COLUMNS = ("system", *ACCURACY, *AGAINST, *NUMBERS)
 Runs = Sequence[Sequence[System]]  # of every seed, ours first
 
 
@@ -22,12 +28,12 @@ def systems_table(title: str, systems: Sequence[System]) -> FindingTable:
 
 
 def means_table(title: str, runs: Runs) -> FindingTable:
-    """The mean over seeds of every system; accuracy with its interval over rows, and the most by
-    which two seeds differ in it."""
+    """The mean over seeds of every system; accuracy and its difference from ours with intervals
+    over seeds and rows, and the most by which two seeds differ in it."""
     rows: list[tuple[Cell, ...]] = []
     for name in _names(runs):
         found = _of(runs, name)
-        shares = [_rights([one]).mean() for one in found]
+        shares = _rights(found).mean(1)
         between = 100 * float(max(shares) - min(shares)) if len(found) > 1 else None
         numbers = (_mean([one.numbers[i] for one in found]) for i in range(len(NUMBERS)))
         rows.append((name, len(found), between, *_accuracy(runs, name), *numbers))
@@ -56,23 +62,24 @@ def _of(runs: Runs, name: str) -> list[System]:
 
 
 def _rights(systems: Sequence[System]) -> Floats:
-    """[rows]: how often each row is right, over some seeds."""
-    marks = [[mark == "1" for mark in one.right] for one in systems]
-    found: Floats = np.mean(np.array(marks, dtype=np.float64), axis=0)
-    return found
+    """[seeds, rows]: 1 where a row is right, else 0."""
+    return right_rows(one.right for one in systems)
 
 
 def _estimate(systems: Sequence[System]) -> Estimate:
-    return mean_estimate(_rights(systems))
+    return runs_estimate(_rights(systems))
 
 
 def _accuracy(runs: Runs, name: str) -> tuple[Cell, ...]:
-    """With its interval, and p against ours on the seeds that both have."""
+    """With its interval, then how far it is from ours on the seeds that both have."""
     found = hundred(_estimate(_of(runs, name)))
     both = [systems for systems in runs if name in [one.name for one in systems]]
-    own, other = _rights(_of(both, name)), _rights([systems[0] for systems in both])
-    same = name == runs[0][0].name
-    return (found.value, found.low, found.high, None if same else paired_p_value(own, other))
+    own, ours = _rights(_of(both, name)), _rights([systems[0] for systems in both])
+    apart = None if name == runs[0][0].name else runs_difference(own, ours)
+    told: tuple[Cell, ...] = (None,) * len(AGAINST)
+    if apart is not None:
+        told = (100 * apart.value, 100 * apart.low, 100 * apart.high, apart.p)
+    return (found.value, found.low, found.high, *told)
 
 
 def _mean(values: Sequence[Cell]) -> float | None:
@@ -80,17 +87,29 @@ def _mean(values: Sequence[Cell]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
+def _number(value: Cell) -> float:
+    assert isinstance(value, (int, float))
+    return float(value)
+
+
 def system_lines(table: FindingTable) -> list[str]:
     """Ours first, then each of the others in one sentence."""
-    ours = table.rows[0]
-    lines = [f"{table.title}: ours is right on {ours[1]:.1f} % with {ours[5]:.0f} words."]
-    for row in table.rows[1:]:
-        if isinstance(row[1], float) and isinstance(ours[1], float):
-            p = "" if row[4] is None else f" (p {row[4]:.2g})"
-            said = f"{row[0]}: {row[1] - ours[1]:+.1f} points{p}"
-            if isinstance(row[6], float) and isinstance(ours[6], float):
-                said += f", NAOPC {row[6]:.2f} against {ours[6]:.2f}"
-            if isinstance(row[12], (int, float)) and isinstance(ours[12], (int, float)):
-                said += f", {row[12]:.3g} ms to explain against {ours[12]:.3g}"
-            lines.append(f"{said}.")
+    ours, *others = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    said = f"{_number(ours['accuracy, %']):.1f} % with {_number(ours['features per text']):.0f}"
+    lines = [f"{table.title}: ours is right on {said} words."]
+    for row in others:
+        if row["minus ours"] is None:
+            continue
+        low, high, p = (_number(row[name]) for name in AGAINST[1:])
+        chance = ", which may be chance" if may_be_chance(low, high, p) else ""
+        said = (
+            f"{row['system']}: {_number(row['minus ours']):+.1f} points ({low:+.1f} to "
+            f"{high:+.1f}; p {p:.2g} over rows){chance}"
+        )
+        if None not in (row["NAOPC"], ours["NAOPC"]):
+            said += f", NAOPC {_number(row['NAOPC']):.2f} against {_number(ours['NAOPC']):.2f}"
+        if None not in (row["ms to explain"], ours["ms to explain"]):
+            own, theirs = (_number(one["ms to explain"]) for one in (ours, row))
+            said += f", {theirs:.3g} ms to explain against {own:.3g}"
+        lines.append(f"{said}.")
     return lines

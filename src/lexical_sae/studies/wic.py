@@ -9,7 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
+from lexical_sae.evaluation.bootstrap import Difference
 from lexical_sae.evaluation.word_in_context import (
+    ROUTES,
     WordInContext,
     WordPair,
     measure_word_in_context,
@@ -20,14 +22,12 @@ from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.model.sense_contexts import word_contexts
 from lexical_sae.report.finding import Cell, Finding, FindingTable
-from lexical_sae.report.study_page import write_study
-from lexical_sae.studies.cell_data import Rows, load_cell_data
-from lexical_sae.studies.run_folder import trained_run
-from lexical_sae.studies.wic_config import WicConfig, wic_settings
-from lexical_sae.studies.wic_figures import pairs_figures, task_figure
+from lexical_sae.studies.grid import Outcome
+from lexical_sae.studies.study_results import write_results
+from lexical_sae.studies.wic_config import WicConfig
+from lexical_sae.studies.wic_figures import pairs_figures
+from lexical_sae.studies.wic_task import task_finding, task_line, task_outcomes, task_record
 from lexical_sae.text.registry import load_dataset
-from lexical_sae.training.config import resolve_config
-from lexical_sae.training.environment import environment, plain_values, write_json
 
 
 def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]:
@@ -46,45 +46,42 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
         }
         parts["Same sense or not", "Do the routes of a word tell its meanings apart?"] = (
             Finding(
-                tables=tuple(_table(split, found) for split, found in measured.items()),
+                tables=tuple(
+                    table
+                    for split, found in measured.items()
+                    for table in (_table(split, found), _against_table(split, found))
+                ),
                 dots=pairs_figures(measured),
+                notes=("p: sign-flip test over pairs; intervals (95 %) are over pairs too",),
             ),
             time.perf_counter() - clock,
         )
-        lines.append(_line(measured["test"]))
+        lines += pairs_lines(measured["test"])
         identity = {"model": model_hash(model), "dictionary": dictionary_hash(model)}
         record |= {**identity, "words": words}
-    runs: list[dict[str, Any]] = []
+    runs: list[Outcome] = []
     if config.train is not None:
         clock = time.perf_counter()
-        runs = [
-            _trained(config, folder, seed, on, console)
-            for seed in range(config.seeds)
-            for on in (False, True)
-        ]
-        lines.append(_cost(runs))
+        runs = task_outcomes(config, folder, console)
+        lines.append(task_line(runs))
         parts["With senses and without", "What do senses do to the task?"] = (
-            Finding(tables=(_runs_table(runs),), dots=(task_figure(runs),)),
+            task_finding(runs),
             time.perf_counter() - clock,
         )
-    for line in lines:
-        console.print(line, markup=False)
-    found = plain_values(
-        {
-            "study": "wic",
-            "config": config.model_dump(),
-            "identity": record,
-            "summary": lines,
-            "word_in_context": {split: asdict(one) for split, one in measured.items()},
-            "task": runs,
-            "environment": environment({"seed": config.seed}),
-        }
+    return write_results(
+        config,
+        folder,
+        console,
+        "Senses of words",
+        f"{config.pairs}, {measured['test'].pairs:,} pairs" if measured else "the task alone",
+        lines,
+        parts,
+        seeds=list(range(config.seeds)) if runs else [config.seed],
+        record=record,
+        identity=record,
+        word_in_context={split: asdict(one) for split, one in measured.items()},
+        **task_record(runs),
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "results.json", found)
-    shown = f"{config.pairs}, {measured['test'].pairs:,} pairs" if measured else "the task alone"
-    write_study(folder, "Senses of words", shown, lines, parts, record, found["environment"])
-    return dict(found)
 
 
 def _pairs(name: str, split: str) -> list[WordPair]:
@@ -119,20 +116,6 @@ def _expanded(
     return model, len(words)
 
 
-def _trained(
-    config: WicConfig, folder: Path, seed: int, on: bool, console: Console
-) -> dict[str, Any]:
-    """The test measures of a run with senses or without; what is trained is kept."""
-    run = resolve_config(wic_settings(config, seed, on), where="train")
-    data = load_cell_data(run, Rows(config.train_rows))
-    metrics = trained_run(run, folder / f"{'on' if on else 'off'}-{seed}", data, console)
-    assert data.test is not None
-    return {
-        **{"seed": seed, "senses": on, "split": data.test.split},
-        **{"test": metrics["test"], "seconds": metrics["seconds"]},
-    }
-
-
 def _table(split: str, found: WordInContext) -> FindingTable:
     columns = ("", "all pairs, %", "95 %", "pairs whose word has senses, %", "95 %")
     rows: list[tuple[Cell, ...]] = []
@@ -149,36 +132,39 @@ def _table(split: str, found: WordInContext) -> FindingTable:
     return FindingTable(title, columns, tuple(rows))
 
 
-def _line(found: WordInContext) -> str:
+def _against_table(split: str, found: WordInContext) -> FindingTable:
+    columns = (
+        *(f"{ROUTES} minus", "all pairs, points", "from", "to", "p"),
+        *("pairs whose word has senses, points", "from ", "to ", "p "),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for name in found.all_against:
+        both = (found.all_against[name], found.covered_against.get(name))
+        cells = [cell for one in both for cell in _points(one)]
+        rows.append((name, *cells))
+    return FindingTable(f"{split}: the routes against the others", columns, tuple(rows))
+
+
+def _points(one: Difference | None) -> tuple[float | None, ...]:
+    if one is None:
+        return (None,) * 4
+    return (*(round(100 * value, 1) for value in (one.value, one.low, one.high)), one.p)
+
+
+def pairs_lines(found: WordInContext) -> list[str]:
+    """What is right how often, and whether the routes differ from the rest beyond chance."""
     if not found.covered:
-        return "No word of the test pairs has senses."
+        return ["No word of the test pairs has senses."]
     shown = [f"{name} {100 * (one.value or 0):.1f} %" for name, one in found.covered_pairs.items()]
-    return (
+    apart = [f"against {name} {_apart(one)}" for name, one in found.covered_against.items()]
+    return [
         f"Of {found.covered:,} test pairs whose word has senses, right are: {', '.join(shown)}; "
-        f"the routes say 'same' for {100 * found.said_same:.0f} % of them."
-    )
-
-
-def _runs_table(runs: list[dict[str, Any]]) -> FindingTable:
-    rows = [
-        (
-            *(one["seed"], "yes" if one["senses"] else "no"),
-            round(100 * one["test"]["accuracy"], 2),
-            round(one["test"]["open_words"], 1),
-            round(one["seconds"]["training"]),
-        )
-        for one in runs
+        f"the routes say 'same' for {100 * found.said_same:.0f} % of them.",
+        f"On these pairs the routes are, pair by pair: {'; '.join(apart)}.",
     ]
-    columns = ("seed", "senses", "accuracy, %", "open words", "seconds")
-    return FindingTable(f"Rows of the task's {runs[0]['split']} split", columns, tuple(rows))
 
 
-def _cost(runs: list[dict[str, Any]]) -> str:
-    mean = {}
-    for on in (False, True):
-        found = [one["test"]["accuracy"] for one in runs if one["senses"] is on]
-        mean[on] = 100 * sum(found) / len(found)
-    return (
-        f"On the task accuracy is {mean[True]:.2f} % with senses and {mean[False]:.2f} % without, "
-        f"the mean of {len(runs) // 2} seed{'s' * (len(runs) > 2)}."
-    )
+def _apart(one: Difference) -> str:
+    value, low, high = (100 * each for each in (one.value, one.low, one.high))
+    chance = ", which may be chance" if one.may_be_chance else ""
+    return f"{value:+.1f} points ({low:+.1f} to {high:+.1f}, p {one.p:.2g}{chance})"

@@ -11,6 +11,8 @@ from lexical_sae.studies.grid_config import in_equal_batches, refuse_given
 from lexical_sae.studies.strict import Strict
 from lexical_sae.training.config import DEFAULT_BACKBONE
 
+WITHOUT, WITH = "without senses", "with senses"  # the arms of the task
+
 
 class WicConfig(Strict):
     study: Literal["wic"] = "wic"
@@ -53,5 +55,5 @@ def wic_cells(config: WicConfig) -> list[Cell]:
     return [
         run_cell(wic_settings(config, seed, on), "train", arm)
         for seed in range(config.seeds)
-        for arm, on in (("without senses", False), ("with senses", True))
+        for arm, on in ((WITHOUT, False), (WITH, True))
     ]

@@ -1,12 +1,11 @@
-"""The figures of a word-in-context study."""
+"""The figure of the pairs in a word-in-context study."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from lexical_sae.evaluation.word_in_context import WordInContext
-from lexical_sae.report.finding import Dot, DotPlot, Estimate
+from lexical_sae.report.finding import Dot, DotPlot
 from lexical_sae.studies.arms_figure import hundred
 
 
@@ -20,16 +19,3 @@ def pairs_figures(measured: Mapping[str, WordInContext]) -> tuple[DotPlot, ...]:
         )
         for split, found in measured.items()
     )
-
-
-def task_figure(runs: Sequence[Mapping[str, Any]]) -> DotPlot:
-    """A row for each run: its metrics hold no rows, so there is no interval."""
-    dots = tuple(
-        Dot(
-            f"{'with' if one['senses'] else 'without'} senses, seed {one['seed']}",
-            Estimate(100 * one["test"]["accuracy"]),
-            f"{one['test']['open_words']:.0f} words",
-        )
-        for one in runs
-    )
-    return DotPlot("The task with senses and without", "accuracy, %", dots)

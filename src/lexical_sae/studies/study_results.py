@@ -1,0 +1,56 @@
+"""What every study leaves behind: results.json in one frame, with its report beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lexical_sae.report.finding import Finding
+from lexical_sae.report.study_page import write_study
+from lexical_sae.studies.strict import Strict
+from lexical_sae.training.environment import environment, plain_values, write_json
+
+SCHEMA = 1  # of results.json
+Parts = Mapping[tuple[str, str], tuple[Finding, float]]
+
+
+def write_results(
+    config: Strict,
+    folder: Path,
+    console: Console,
+    title: str,
+    lead: str,
+    lines: Sequence[str],
+    parts: Parts,
+    *,
+    seeds: Sequence[int],
+    record: Mapping[str, Any],
+    only_shown: Parts | None = None,
+    meanings: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """What results.json holds; `more` is put into it as it is. `seeds` are those of the runs,
+    `only_shown` are parts of the page that would say in results.json what `more` says there."""
+    for line in lines:
+        console.print(line, markup=False)
+    settings = config.model_dump()
+    found: dict[str, Any] = plain_values(
+        {
+            "schema": SCHEMA,
+            "study": settings["study"],
+            "config": settings,
+            "seeds": list(seeds),
+            "summary": list(lines),
+            **more,
+            "parts": {name: finding.to_dict() for (name, _), (finding, _) in parts.items()},
+            "environment": environment({str(seed): seed for seed in seeds}),
+        }
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "results.json", found)
+    every = {**parts, **(only_shown or {})}
+    write_study(folder, title, lead, lines, every, record, found["environment"], meanings)
+    return found
