@@ -28,6 +28,7 @@ from lexical_sae.studies.long_context_reading import (
 )
 from lexical_sae.studies.needles import alone, choose_needles, haystacks, only_hay
 from lexical_sae.studies.neutral_text import LISTS, TEMPLATES
+from lexical_sae.studies.repeated import Numbers, over_seeds
 from lexical_sae.training.batch_size import LARGEST
 from tests.command_line import run
 from tests.text.conftest import write_columns
@@ -57,6 +58,37 @@ def write(folder: Path, **changes: Any) -> Path:
     file = folder / f"study{len(list(folder.glob('study*.yaml')))}.yaml"
     file.write_text(yaml.safe_dump(study), encoding="utf-8")
     return file
+
+
+def test_several_seeds_stand_in_one_report(folder: Path, tmp_path: Path) -> None:
+    out, file = tmp_path / "out", write(folder, lengths=[40], places=[0])
+    shown, _ = run("run", file, "--output", out, "--seeds", 2)
+    assert "[2/2] seed 1" in shown
+    found = json.loads((out / "results.json").read_text())
+    each = [json.loads((out / f"seed{seed}" / "results.json").read_text()) for seed in (0, 1)]
+    assert found["seeds"] == [0, 1]
+    assert [one["seeds"] for one in each] == [[0], [1]]
+    assert [one["config"]["train"]["seed"] for one in each] == [0, 1]
+    assert [one["summary"] for one in found["runs"]] == [one["summary"] for one in each]
+    table = found["parts"]["Seeds"]["tables"][0]
+    row = next(row for row in table["rows"] if row[:2] == [40, "ours, windows"])
+    single = [100 * one["lengths"][1]["accuracy"]["ours, windows"]["value"] for one in each]
+    assert row[2:5] == pytest.approx([sum(single) / 2, min(single), max(single)])
+    assert any(line.startswith("40, ours, windows: accuracy") for line in found["summary"])
+    assert (out / "report.html").is_file()
+    assert len(list((out / "figures").iterdir())) == 2
+    shown, _ = run("run", file, "--output", out, "--seeds", 2)
+    assert shown.count("is trained already") == 4
+    _, error = run("run", file, "--seeds", 2, "--set", "train.seed=3", code=2)
+    assert "seeds: 2 and train.seed: 3 are given; expected seeds alone" in error
+
+
+def test_what_one_seed_lacks_is_left_out_of_the_mean() -> None:
+    every: list[Numbers] = [{("a",): {"x": 1.0, "y": None}}, {("a",): {"x": 3.0}, ("b",): {"y": 5}}]
+    found = over_seeds(every)
+    assert (found[("a",)]["x"].value, found[("a",)]["x"].low, found[("a",)]["x"].high) == (2, 1, 3)
+    assert found[("a",)]["y"].value is None
+    assert found[("b",)]["y"].value == 5
 
 
 def test_the_whole_study(folder: Path, tmp_path: Path) -> None:

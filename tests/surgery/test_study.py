@@ -125,6 +125,19 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert "holds a run on other texts" in error
 
 
+def test_two_seeds(folder: Path, tmp_path: Path) -> None:
+    file = write(folder, planted=PLANTED.model_dump(), words=3, fitted_rows=80)
+    shown, _ = run("run", file, "--output", tmp_path, "--seeds", 2)
+    found = json.loads((tmp_path / "results.json").read_text())
+    table = found["parts"]["Seeds"]["tables"][0]
+    assert table["columns"][:4] == ["treatment", "accuracy, %", "least", "most"]
+    rows = {row[0]: row for row in table["rows"]}
+    each = [json.loads((tmp_path / f"seed{i}" / "results.json").read_text()) for i in (0, 1)]
+    gaps = [100 * one["comparison"][0]["bias"]["mean_fpr_gap"]["value"] for one in each]
+    assert rows["baseline"][4:7] == pytest.approx([sum(gaps) / 2, min(gaps), max(gaps)])
+    assert "surgery: accuracy, %" in shown
+
+
 def test_groups_of_a_column(folder: Path, tmp_path: Path) -> None:
     biased = {"dataset": str(folder / "data"), "choose": "validation", "column": "group"}
     words = folder / "words.yaml"

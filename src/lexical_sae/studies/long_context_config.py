@@ -8,21 +8,21 @@ from pydantic import Field, field_validator, model_validator
 
 from lexical_sae.studies.cells import Cell, run_cell
 from lexical_sae.studies.grid_config import in_equal_batches, refuse_given
-from lexical_sae.studies.strict import Strict
+from lexical_sae.studies.seeded import Seeded
 
 LENGTHS = (50, 100, 200, 400, 800, 1600, 4000)
 PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-class LongContextConfig(Strict):
+class LongContextConfig(Seeded):
+    """The dense twin is trained as `train` says, too."""
+
     study: Literal["long_context"] = "long_context"
-    train: dict[str, Any]  # as `lexical-sae train` takes it; the dense twin is trained likewise
     train_rows: Annotated[int, Field(ge=1)] | None = None  # evenly spread; null: all
     lengths: list[Annotated[int, Field(ge=20, le=100_000)]] = list(LENGTHS)  # noqa: RUF012
     places: list[Annotated[float, Field(ge=0, le=1)]] = list(PLACES)  # noqa: RUF012
     needles: Annotated[int, Field(ge=2)] = 100  # test texts, as many of each class
     fillers: Annotated[int, Field(ge=1)] = 40  # texts without a needle, of each length
-    seed: int = 0
 
     @field_validator("lengths", "places")
     @classmethod
@@ -43,8 +43,9 @@ class LongContextConfig(Strict):
 
 
 def long_context_cells(config: LongContextConfig) -> list[Cell]:
-    """The two runs that the study trains."""
+    """The two runs that the study trains, for each seed."""
     return [
-        run_cell(config.settings(twin=False), "train"),
-        run_cell(config.settings(twin=True), "train", "dense twin"),
+        run_cell(one.settings(twin), "train", "dense twin" if twin else None)
+        for one in config.by_seed().values()
+        for twin in (False, True)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from lexical_sae.studies.long_context_reading import (
     WHOLE,
     Decisions,
 )
+from lexical_sae.studies.repeated import Numbers, Summed, percent
 
 
 def summary(
@@ -72,3 +74,23 @@ def _percent(found: Estimate) -> str:
         return f"undefined ({found.why})"
     value, low, high = (100 * (v or 0.0) for v in (found.value, found.low, found.high))
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
+
+
+def _over_seeds(found: Mapping[str, Any]) -> Numbers:
+    """Of results.json: both accuracies of every arm, by length."""
+    return {
+        (one["words"] or "needle alone", arm): {
+            "accuracy, %": percent(accuracy["value"]),
+            "above filler, %": percent(one["above_filler"][arm]["value"]),
+        }
+        for one in found["lengths"]
+        for arm, accuracy in one["accuracy"].items()
+    }
+
+
+OVER_SEEDS = Summed(
+    "Long context",
+    ("words", "read by"),
+    _over_seeds,
+    lambda label: label[1] in (WHOLE, TWIN_MEAN),
+)

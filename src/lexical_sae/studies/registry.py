@@ -43,15 +43,19 @@ class Study:
 
 
 def _surgery(config: Any, folder: Path, console: Console) -> dict[str, Any]:
+    from lexical_sae.studies.repeated import run_by_seed
     from lexical_sae.studies.surgery import run_surgery
+    from lexical_sae.studies.surgery_summary import OVER_SEEDS
 
-    return run_surgery(config, folder, console)
+    return run_by_seed(config, folder, console, run_surgery, OVER_SEEDS)
 
 
 def _long_context(config: Any, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.studies.long_context import run_long_context
+    from lexical_sae.studies.long_context_summary import OVER_SEEDS
+    from lexical_sae.studies.repeated import run_by_seed
 
-    return run_long_context(config, folder, console)
+    return run_by_seed(config, folder, console, run_long_context, OVER_SEEDS)
 
 
 def _wic(config: Any, folder: Path, console: Console) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from lexical_sae.studies.cells import Cell, run_cell
 from lexical_sae.studies.grid_config import known_names
+from lexical_sae.studies.seeded import Seeded
 from lexical_sae.studies.strict import Strict
 from lexical_sae.surgery.front import Aim
 
@@ -46,9 +47,8 @@ class Planted(Strict):
     elsewhere: Annotated[float, Field(ge=0, lt=1)] = 0.05  # of the other texts
 
 
-class SurgeryConfig(Strict):
+class SurgeryConfig(Seeded):
     study: Literal["surgery"] = "surgery"
-    train: dict[str, Any]  # as `lexical-sae train` takes it
     positive: list[str]  # the classes that a false positive is of
     biased: Biased | None = None
     planted: Planted | None = None
@@ -59,7 +59,6 @@ class SurgeryConfig(Strict):
     evaluate: list[str] | None = None  # steps of the evaluation, on the trained model
     fitted_rows: Annotated[int, Field(ge=60)] = 4000  # of training, for erasers and probes
     held_out_rows: Annotated[int, Field(ge=60)] | None = None  # of validation and test; null: all
-    seed: int = 0
 
     @field_validator("evaluate")
     @classmethod
@@ -89,5 +88,5 @@ class SurgeryConfig(Strict):
 
 
 def surgery_cells(config: SurgeryConfig) -> list[Cell]:
-    """The one run that a surgery study trains."""
-    return [run_cell(config.train, "train")]
+    """The one run that a surgery study trains, for each seed."""
+    return [run_cell(one.train, "train") for one in config.by_seed().values()]

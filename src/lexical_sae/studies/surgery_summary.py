@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lexical_sae.report.finding import Estimate
+from lexical_sae.studies.repeated import Numbers, Summed, percent
 from lexical_sae.studies.surgery_findings import Point
 from lexical_sae.surgery.comparison import Compared, Duel
 from lexical_sae.surgery.fairness import FEWEST_ROWS
@@ -121,3 +123,18 @@ def _share(found: Estimate) -> str:
 def _interval(found: Estimate, unit: str) -> str:
     value, low, high = (100 * (v or 0.0) for v in (found.value, found.low, found.high))
     return f"{value:.1f} {unit} ({low:.1f} to {high:.1f})"
+
+
+def _over_seeds(found: Mapping[str, Any]) -> Numbers:
+    """Of results.json: what each treatment costs and brings."""
+    return {
+        (one["name"],): {
+            "accuracy, %": percent(one["accuracy"]["value"]),
+            "mean FPR gap, points": percent(one["bias"]["mean_fpr_gap"]["value"]),
+            "of the gap gone, %": percent(one["gap_fall"]["value"]),
+        }
+        for one in found["comparison"]
+    }
+
+
+OVER_SEEDS = Summed("Surgery", ("treatment",), _over_seeds, lambda label: True)
