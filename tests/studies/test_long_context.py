@@ -191,7 +191,7 @@ def test_quick_and_the_experiment(folder: Path) -> None:
     ("changes", "message"),
     [
         ({"lengths": [90, 90]}, "lengths: found [90, 90]; expected one or more numbers, each once"),
-        ({"places": [2]}, "places.0: Input should be less than or equal to 1"),
+        ({"places": [2]}, "places.0 is 2; expected a number of at least 0 and at most 1."),
         ({"train": {"epoch": 3}}, "'epoch' in train is no setting; did you mean 'epochs'?"),
         ({"train": {"dense_twin": True}}, "train.dense_twin is given; both are trained"),
         ({"needle": 3}, "unknown key 'needle'; did you mean 'needles'?"),

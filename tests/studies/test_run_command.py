@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lexical_sae.studies.files import load_study, study_files
 from lexical_sae.studies.registry import STUDIES
@@ -91,7 +92,14 @@ def test_datasets_can_be_chosen_and_keep_their_settings() -> None:
         ({"datasets": ["sst2", "sst2"]}, "names a dataset twice"),
         ({"compared": ["CE"]}, "'CE' is not known; known: CE only"),
         ({"compared": []}, "expected one or more of CE only"),
-        ({"seeds": 0}, "seeds: Input should be greater than or equal to 1"),
+        ({"compared": ["ful"]}, "compared: 'ful' is not known; did you mean 'full'?"),
+        ({"compared": "full"}, "compared is 'full'; expected a list of texts."),
+        ({"seeds": 0}, "seeds is 0; expected a whole number of at least 1 and at most 100."),
+        ({"seeds": True}, "seeds is true; expected a whole number"),
+        ({"seeds": 2.0}, "of at least 1 and at most 100 (write 2)."),
+        ({"quick": {"seeds": 0}}, ", its quick form: seeds is 0; expected"),
+        ({"datasets": 3}, "datasets is 3; expected a name, a list of names, or names with"),
+        ({"datasets": {"sst2": 3}}, "datasets.sst2 is 3; expected a mapping of settings."),
     ],
 )
 def test_what_is_wrong_gets_one_sentence(
@@ -101,7 +109,75 @@ def test_what_is_wrong_gets_one_sentence(
     _, error = run("run", file, "--output", tmp_path / "out", code=2)
     assert message in error
     assert len(error.strip().splitlines()) == 1
+    assert [mark in ".?" for mark in error.rstrip()[-2:]] == [False, True]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ({"study": "long_context"}, "train is missing; expected a mapping of settings."),
+        (
+            {"study": "long_context", "train": {"dataset": "sst2"}, "lengths": [50, 3]},
+            "lengths.1 is 3; expected a whole number of at least 20 and at most 100,000.",
+        ),
+        (
+            {"study": "long_context", "train": {"dataset": "sst2"}, "lengths": 50},
+            "lengths is 50; expected a list of whole numbers of at least 20 and at most 100,000.",
+        ),
+        (
+            {"study": "surgery", "train": {"dataset": "sst2"}, "positive": ["a"], "concept": 3},
+            "concept is 3; expected a text or a list of texts, or null (put it in quotes).",
+        ),
+        (
+            {"study": "surgery", "train": {}, "positive": ["a"], "biased": {"rows": 60}},
+            "biased.dataset is missing; expected a text.",
+        ),
+        ({"study": "wic", 3: 4}, "3 is given as a key; expected a text (put it in quotes)."),
+        (
+            {"study": "ablation", "datasets": {2024: None}},
+            "2024 is given as a key; expected a text (put it in quotes).",
+        ),
+        (
+            {"study": "wic", "contexts": {"ag_news": -5}},
+            "contexts.ag_news is -5; expected a whole number of at least 1.",
+        ),
+        (
+            {"study": "wic", "contexts": ["ag_news"]},
+            "expected a mapping of names to whole numbers of at least 1.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_told_with_what_was_expected(
+    tmp_path: Path, study: dict[object, object], message: str
+) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(yaml.safe_dump(study), encoding="utf-8")
+    _, error = run("run", file, "--dry-run", code=2)
+    assert error.strip().endswith(message)
+
+
+def test_a_file_that_is_no_study(tmp_path: Path) -> None:
+    file = EXPERIMENTS / "ner" / "conll2003.yaml"
+    _, error = run("run", file, code=2)
+    assert f"{file} names no study; expected study: and one of experiment, ablation" in error
+    assert f"is for: lexical-sae train {file}" in error
+    _, error = run("run", tmp_path, code=2)
+    assert f"{tmp_path} is a folder; expected a YAML file with a study." in error
+
+
+def test_a_single_dataset_can_be_named(files: StudyFiles) -> None:
+    config = load_study(files.write("ablation", datasets="movie_snippets"))
+    assert config.datasets == {"movie_snippets": {}}  # type: ignore[attr-defined]
+
+
+def test_what_the_command_gives_is_for_the_form_that_is_wanted() -> None:
+    """The other form need not take it: both are checked as the file has them."""
+    frontier = EXPERIMENTS / "sparsity-frontier.yaml"
+    assert load_study(frontier, ["turned=256"]).turned == 256  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="with --set: turned is 256; expected one of target_words"):
+        load_study(frontier, ["turned=256"], quick=True)
+    assert load_study(EXPERIMENTS / "senses.yaml", ["train=null"]).train is None  # type: ignore[attr-defined]
 
 
 def _other(files: StudyFiles) -> Path:

@@ -64,8 +64,8 @@ def test_seeds_are_a_number_of_runs() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": 0}, "seeds: Input should be greater than or equal to 1"),
-        ({"seeds": []}, "seeds: Input should be a valid integer"),
+        ({"seeds": 0}, "seeds is 0; expected a whole number of at least 1 and at most 100."),
+        ({"seeds": []}, "seeds is []; expected a whole number of at least 1 and at most 100."),
         ({"senses": 4, "fewest": 7}, "fewest is 7; expected at least 8 contexts to tell 4 senses"),
         ({"train": {"epoch": 3}}, "'epoch' in train is no setting; did you mean 'epochs'?"),
         ({"train": {"senses": {"count": 1}}}, "senses.count is 1 in train; expected"),

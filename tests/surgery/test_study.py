@@ -189,7 +189,7 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
         ),
         (
             {"planted": {"word": "a", "label": "b", "share": 2}},
-            "planted.share: Input should be les",
+            "planted.share is 2; expected a number above 0 and at most 1.",
         ),
         ({"study": ["surgery"]}, "study is ['surgery']; known: experiment"),
         (
@@ -208,7 +208,10 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
             {"planted": PLANTED.model_dump(), "concept": "identity"},
             "the concept of a planted word is that word",
         ),
-        ({"planted": {"word": " ", "label": "b"}}, "planted.word: String should match pattern"),
+        (
+            {"planted": {"word": " ", "label": "b"}},
+            "planted.word is ' '; expected a text of the form ^\\w+$.",
+        ),
         ({"planted": PLANTED.model_dump(), "evaluate": ["plausible"]}, "'plausible' is not known"),
         ({"study": "surgry"}, "study is 'surgry'; did you mean 'surgery'?"),
         ({"planted": PLANTED.model_dump(), "word": 3}, "unknown key 'word'; did you mean 'words'?"),

@@ -11,12 +11,14 @@ from lexical_sae.studies.grid_config import in_equal_batches, refuse_given
 from lexical_sae.studies.strict import Strict
 from lexical_sae.training.config import DEFAULT_BACKBONE
 
+Texts = Annotated[int, Field(ge=1)]
+
 
 class WicConfig(Strict):
     study: Literal["wic"] = "wic"
     pairs: str | None = "wic"  # dataset with the columns of WiC; null: only the task
     backbone: str = DEFAULT_BACKBONE
-    contexts: dict[str, int] = {}  # noqa: RUF012  dataset → texts to look for contexts in
+    contexts: dict[str, Texts] = {}  # noqa: RUF012  dataset → texts to look for contexts in
     senses: Annotated[int, Field(ge=2, le=9)] = 2
     fewest: Annotated[int, Field(ge=4)] = 10  # contexts of a word that gets senses
     train: dict[str, Any] | None = None  # a run, trained with and without senses
