@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from lexical_sae.studies.files import load_study, study_files
+from lexical_sae.studies.files import default_folder, load_study, study_files
 from lexical_sae.studies.registry import STUDIES
+from lexical_sae.studies.study_record import check_folder, kind_kept
 from tests.command_line import run
 from tests.studies.conftest import StudyFiles
 
@@ -178,6 +180,73 @@ def test_what_the_command_gives_is_for_the_form_that_is_wanted() -> None:
     with pytest.raises(ValueError, match="with --set: turned is 256; expected one of target_words"):
         load_study(frontier, ["turned=256"], quick=True)
     assert load_study(EXPERIMENTS / "senses.yaml", ["train=null"]).train is None  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("file", "folder"),
+    [
+        ("experiments/ablation.yaml", "runs/ablation"),
+        ("experiments/cpu/ablation.yaml", "runs/cpu/ablation"),
+        ("elsewhere/experiments/paper/ablation.yaml", "runs/paper/ablation"),
+        ("mine/ablation.yaml", "runs/ablation"),
+    ],
+)
+def test_files_of_the_same_name_have_folders_of_their_own(file: str, folder: str) -> None:
+    assert default_folder(Path(file)) == Path(folder)
+    assert default_folder(Path(file), quick=True) == Path(f"{folder}-quick")
+
+
+def test_from_inside_the_folder_of_experiments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "experiments").mkdir()
+    monkeypatch.chdir(tmp_path / "experiments")
+    assert default_folder(Path("cpu/ablation.yaml")) == Path("runs/cpu/ablation")
+
+
+def test_a_folder_holds_one_kind_of_study(files: StudyFiles, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("run", files.write("ablation", compared=["CE only"]), "--output", out)
+    before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    other = files.write("multi_dataset", recipes=["own"])
+    message = f"{out} holds a study of kind ablation, and now it is multi_dataset; change --output"
+    assert json.loads((out / "study.json").read_text())["study"] == "ablation"
+    _, error = run("run", other, "--output", out, code=2)
+    assert message in error
+    assert {file: file.read_bytes() for file in out.rglob("*") if file.is_file()} == before
+    # folders of earlier versions have the kind in results.json alone
+    old = {"format": 1, "train_rows": None, "trained_on": {}}
+    (out / "study.json").write_text(json.dumps(old))
+    _, error = run("run", other, "--output", out, "--dry-run", code=2)
+    assert message in error
+    # or nowhere, where a study was stopped; then the same kind goes on
+    (out / "results.json").unlink()
+    run("run", files.write("ablation", compared=["CE only"]), "--output", out)
+    assert json.loads((out / "study.json").read_text())["study"] == "ablation"
+
+
+def test_the_kind_is_kept_while_a_study_runs(tmp_path: Path) -> None:
+    def stopped(run: Path) -> None:
+        run.mkdir()
+        (run / "config.yaml").write_text("")
+        (run / "metrics.json").write_text("{}")
+        raise SystemExit(130)
+
+    with pytest.raises(SystemExit), kind_kept(tmp_path / "out", "wic"):
+        stopped(tmp_path / "out" / "on-0")
+    with pytest.raises(ValueError, match="of kind wic, and now it is surgery"):
+        check_folder(tmp_path / "out", "surgery")
+    with pytest.raises(ValueError, match="too few"), kind_kept(tmp_path / "no", "wic"):
+        raise ValueError("too few")
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_file_is_no_folder(files: StudyFiles, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for output in (tmp_path / "file", tmp_path / "file" / "below"):
+        for more in ((), ("--dry-run",)):
+            _, error = run("run", files.write("ablation"), "--output", output, *more, code=2)
+            assert f"{tmp_path / 'file'} is a file; expected a folder: change --output." in error
 
 
 def _other(files: StudyFiles) -> Path:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def run(
     file: Annotated[Path | None, typer.Argument(help="YAML file with a study.")] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder of the result; default runs/NAME OF THE FILE.")
+        Path | None,
+        typer.Option(help="Folder of the result; default runs/ and the name of the file."),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE laid over the file.")
@@ -40,19 +41,23 @@ def run(
         return
     if file is None:
         raise ValueError("No file was given; expected a YAML file with a study, or --list.")
-    from lexical_sae.studies.files import fallback_of, load_study
+    from lexical_sae.studies.files import default_folder, fallback_of, load_study
     from lexical_sae.studies.registry import STUDIES
+    from lexical_sae.studies.study_record import check_folder, kind_kept
     from lexical_sae.text.errors import SourceUnavailableError
 
     instead = fallback_of(file)
     config = load_study(file, set_ or [], quick=quick, seeds=seeds)
-    folder = output if output is not None else Path("runs") / f"{file.stem}{'-quick' * quick}"
-    study = STUDIES[config.study]  # type: ignore[attr-defined]
+    folder = output if output is not None else default_folder(file, quick=quick)
+    kind: str = config.study  # type: ignore[attr-defined]
+    study = STUDIES[kind]
+    check_folder(folder, kind)
     if dry_run:
         _plan(config, study.cells(config), folder)
         return
     try:
-        found = study.run(config, folder, out)
+        with kind_kept(folder, kind):
+            found = study.run(config, folder, out)
     except SourceUnavailableError as missing:
         if instead is None:
             raise

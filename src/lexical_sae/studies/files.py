@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,16 @@ def _with_given(form: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
         if len({*map(str, names)}) == len(names):  # one given twice is told by the check
             names = {str(name): known.get(name) for name in names}
     return laid_over(form, given if names is None else {**given, "datasets": names})
+
+
+def default_folder(path: Path, *, quick: bool = False) -> Path:
+    """Where the result of a study goes. Below a folder `experiments` the path is kept, so that
+    files of the same name have folders of their own."""
+    parts = Path(os.path.abspath(path)).with_suffix("").parts  # not resolved: links keep names
+    below = len(parts) - 1
+    if FOLDER.name in parts[:-1]:
+        below = max(i for i, part in enumerate(parts[:-1]) if part == FOLDER.name) + 1
+    return Path("runs", *parts[below:-1], f"{parts[-1]}{'-quick' * quick}")
 
 
 def fallback_of(path: Path) -> Path | None:
