@@ -82,6 +82,8 @@ def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
     assert "Accuracy against length" in page
     assert "Filler without a needle" in (out / "tables.md").read_text()
     assert "is trained already" in run("run", write(folder), "--output", out)[0]
+    shown, _ = run("run", write(folder), "--output", out, "--dry-run")
+    assert "2 runs, 2 of them finished" in shown
     twin = DenseTwin.from_pretrained(out / "twin" / "model")
     texts = ["the film is lovely", only_hay(60, 1, 0)[0]]
     each = dense_window_logits(twin, texts)

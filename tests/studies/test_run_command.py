@@ -249,6 +249,20 @@ def test_a_file_is_no_folder(files: StudyFiles, tmp_path: Path) -> None:
             assert f"{tmp_path / 'file'} is a file; expected a folder: change --output." in error
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_dataset_that_nobody_knows_is_refused_at_once(
+    files: StudyFiles, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    file, out = files.write("ablation", datasets=[str(files.data), "movie_snipets"]), tmp_path / "o"
+    _, error = run("run", file, "--output", out, *more, code=2)
+    assert "no dataset is called 'movie_snipets'; the nearest names are movie_snippets" in error
+    contexts = ("--set", "contexts={nosuch: 5}", "--set", "pairs=movie_snippets")
+    senses = EXPERIMENTS / "senses.yaml"
+    _, error = run("run", senses, "--output", out, *contexts, *more, code=2)
+    assert "no dataset is called 'nosuch'" in error
+    assert not out.exists()
+
+
 def _other(files: StudyFiles) -> Path:
     file = files.write("ablation")
     file.write_text(file.read_text().replace("study: ablation", "study: ablatoin"))
@@ -281,7 +295,8 @@ def test_the_plan_touches_nothing(files: StudyFiles, tmp_path: Path) -> None:
     assert "hub:nobody/nothing: not here yet; its rows and lengths are known once it is" in lines
     assert sum("parameters, batches of 16 texts" in line for line in lines) == 8
     assert sum("its size is known once it is" in line for line in lines) == 8
-    assert lines[-1].startswith("16 runs, 0 of them finished")
+    told = f"16 runs, 0 of them finished; the folder is {tmp_path / 'out'}; nothing was trained"
+    assert lines[-1].startswith(told)
     assert sorted(files.folder.rglob("*")) == sorted([*before, file])
     assert not (tmp_path / "out").exists()
 
@@ -294,4 +309,4 @@ def test_the_plan_of_a_study_that_is_no_grid() -> None:
         "--set",
         "train.backbone=nobody/none",
     )
-    assert shown.splitlines()[-1].startswith("1 runs")
+    assert shown.splitlines()[-1].startswith("1 run, 0 of them finished")

@@ -50,6 +50,8 @@ def test_a_task_without_a_test_split_is_measured_on_validation(
     written = json.loads((tmp_path / "out" / "on-0" / "metrics.json").read_text())
     assert written["rows"] == {"train": 60, "test": 40}
     assert written["batch_size"] == LARGEST
+    shown, _ = run("run", file, "--output", tmp_path / "out", "--dry-run")
+    assert "2 runs, 2 of them finished" in shown
 
 
 def test_seeds_are_a_number_of_runs() -> None:

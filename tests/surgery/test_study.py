@@ -115,6 +115,8 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert told != ("<svg" in page)
     shown, _ = run("run", file, "--output", tmp_path / "out")  # what is trained is kept
     assert "is trained already" in shown
+    shown, _ = run("run", file, "--output", tmp_path / "out", "--dry-run")
+    assert "1 run, 1 of them finished" in shown
     changed = ("--set", "train.epochs=2")
     _, error = run("run", file, "--output", tmp_path / "out", *changed, code=2)
     assert "holds a run with other settings" in error

@@ -45,6 +45,6 @@ class LongContextConfig(Strict):
 def long_context_cells(config: LongContextConfig) -> list[Cell]:
     """The two runs that the study trains."""
     return [
-        run_cell(config.settings(twin=False), "train"),
-        run_cell(config.settings(twin=True), "train", "dense twin"),
+        run_cell(config.settings(twin=False), "train", kept="ours"),
+        run_cell(config.settings(twin=True), "train", "dense twin", kept="twin"),
     ]

@@ -23,7 +23,7 @@ from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.report.study_page import write_study
 from lexical_sae.studies.cell_data import Rows, load_cell_data
 from lexical_sae.studies.run_folder import trained_run
-from lexical_sae.studies.wic_config import WicConfig, wic_settings
+from lexical_sae.studies.wic_config import SPLITS, WicConfig, run_name, wic_settings
 from lexical_sae.studies.wic_figures import pairs_figures, task_figure
 from lexical_sae.text.registry import load_dataset
 from lexical_sae.training.config import resolve_config
@@ -38,7 +38,7 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
     measured: dict[str, WordInContext] = {}
     if config.pairs is not None:
         clock = time.perf_counter()
-        pairs = {split: _pairs(config.pairs, split) for split in ("train", "validation", "test")}
+        pairs = {split: _pairs(config.pairs, split) for split in SPLITS}
         model, words = _expanded(config, pairs, console)
         measured = {
             split: measure_word_in_context(model, pairs["train"], pairs[split], config.seed)
@@ -125,7 +125,7 @@ def _trained(
     """The test measures of a run with senses or without; what is trained is kept."""
     run = resolve_config(wic_settings(config, seed, on), where="train")
     data = load_cell_data(run, Rows(config.train_rows))
-    metrics = trained_run(run, folder / f"{'on' if on else 'off'}-{seed}", data, console)
+    metrics = trained_run(run, folder / run_name(seed, on), data, console)
     assert data.test is not None
     return {
         **{"seed": seed, "senses": on, "split": data.test.split},
