@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lexical_sae.studies.fallback import check_fallback
 from lexical_sae.studies.files import default_folder, load_study, study_files
 from lexical_sae.studies.registry import STUDIES
 from lexical_sae.studies.study_record import check_folder, kind_kept
@@ -261,6 +262,55 @@ def test_a_dataset_that_nobody_knows_is_refused_at_once(
     _, error = run("run", senses, "--output", out, *contexts, *more, code=2)
     assert "no dataset is called 'nosuch'" in error
     assert not out.exists()
+
+
+def _without_data(folder: Path, **changes: object) -> Path:
+    """A study whose rows are nowhere, and the one that is run instead."""
+    train = {"dataset": "movie_snippets"}
+    planted = {"study": "surgery", "train": train, "positive": ["positive"], "words": 5}
+    planted |= {"planted": {"word": "october", "label": "positive"}, "quick": {"words": 2}}
+    (folder / "planted.yaml").write_text(yaml.safe_dump(planted))
+    biased = {"dataset": "bias_madlibs", "column": "term"}
+    study = {"study": "surgery", "train": train, "positive": ["positive"], "biased": biased}
+    study |= {"fallback": "planted.yaml", "quick": {"words": 3}, **changes}
+    file = folder / "study.yaml"
+    file.write_text(yaml.safe_dump(study))
+    return file
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_the_fallback_does_not_take_what_is_meant_for_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
+    file, other, out = _without_data(tmp_path), tmp_path / "planted.yaml", tmp_path / "out"
+    given = ("--set", "biased.rows=100", "--set", "words=4", "--output", out, "--quick", *more)
+    _, error = run("run", file, *given, code=2)
+    assert "bias_madlibs is not here (LEXICAL_SAE_DATA is not set)" in error
+    assert f"{other} is run instead, but it does not take --set biased.rows=100: " in error
+    assert error.strip().endswith(
+        f"or run: lexical-sae run {other} --quick --set words=4 --output {out}"
+    )
+    assert not out.exists()
+
+
+def test_options_that_the_fallback_lacks(tmp_path: Path) -> None:
+    missing = ValueError("x is not here; expected x.")
+    _without_data(tmp_path)
+    other = tmp_path / "planted.yaml"
+    text = other.read_text()
+    other.write_text(text.replace("quick:\n  words: 2\n", ""))
+
+    def told(*given: str, quick: bool = False) -> str:
+        with pytest.raises(ValueError, match="is run instead") as caught:
+            check_fallback(missing, other, given, quick=quick, seeds=None, output=None)
+        return str(caught.value)
+
+    instead = f"bring the data, or run: lexical-sae run {other}"
+    assert told(quick=True).endswith(f"does not take --quick: {instead}")
+    apart = told("words=9", "aim=x")
+    assert apart.endswith(f"does not take --set aim=x: {instead} --set words=9")
+    check_fallback(missing, other, ["words=9"], quick=False, seeds=None, output=None)
 
 
 def _other(files: StudyFiles) -> Path:

@@ -47,6 +47,7 @@ def run(
     instead = fallback_of(file)
     config = load_study(file, set_ or [], quick=quick, seeds=seeds)
     folder = output if output is not None else default_folder(file, quick=quick)
+    from lexical_sae.studies.fallback import check_fallback
     from lexical_sae.studies.planned_data import check_datasets
     from lexical_sae.studies.registry import STUDIES
     from lexical_sae.studies.study_record import check_folder, kind_kept
@@ -65,6 +66,8 @@ def run(
     except SourceUnavailableError as missing:
         if instead is None:
             raise
+        given = set_ or []
+        check_fallback(missing, instead, given, quick=quick, seeds=seeds, output=output)
         plain(f"{missing} Instead, {instead} {'would be' if dry_run else 'is'} run.")
         run(instead, output, set_, seeds, quick, dry_run)  # in its own folder, if none is given
         return
