@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lexical_sae.report.finding import Curve, Estimate, Finding, FindingTable
+from lexical_sae.report.finding import Curve, Dot, DotPlot, Estimate, Finding, FindingTable
 from lexical_sae.report.line_chart import COLOURS, MOST_LINES
 from lexical_sae.report.study_page import figures_of, write_study
 
@@ -46,3 +46,18 @@ def test_a_study_leaves_page_tables_and_figures(tmp_path: Path) -> None:
     names = {str(file.relative_to(tmp_path)) for file in written}
     assert names == {"report.html", "tables.md", "tables.tex", "figures/a-b-i.svg"}
     assert "share that is right" in (tmp_path / "report.html").read_text()
+
+
+def test_figures_of_an_earlier_report_do_not_stay(tmp_path: Path) -> None:
+    dots = DotPlot("Dots", "x", (Dot("one", Estimate(0.5, 0.4, 0.6), ""),))
+    earlier = Finding(dots=(dots,), curves=(CURVE,))
+    now = Finding(curves=(CURVE,))
+
+    def names(finding: Finding) -> set[str]:
+        write_study(tmp_path, "S", "", [], {("P", "?"): (finding, 1.0)}, {}, {"versions": {}})
+        return {file.name for file in (tmp_path / "figures").iterdir()}
+
+    assert names(earlier) == {"a-b-i.svg", "dots.svg"}
+    (tmp_path / "figures" / "mine.svg").write_text("<svg><!-- drawn by hand --></svg>")
+    assert names(now) == {"a-b-i.svg", "mine.svg"}
+    assert names(Finding()) == {"mine.svg"}

@@ -117,6 +117,8 @@ def test_the_whole_study(folder: Path, tmp_path: Path) -> None:
     assert "Accuracy against length" in page
     assert "Filler without a needle" in (out / "tables.md").read_text()
     assert "is trained already" in run("run", write(folder), "--output", out)[0]
+    shown, _ = run("run", write(folder), "--output", out, "--dry-run")
+    assert "2 runs, 2 of them finished" in shown
     twin = DenseTwin.from_pretrained(out / "twin" / "model")
     texts = ["the film is lovely", only_hay(60, 1, 0)[0]]
     each = dense_window_logits(twin, texts)
@@ -289,7 +291,7 @@ def test_quick_and_the_experiment(folder: Path) -> None:
     ("changes", "message"),
     [
         ({"lengths": [90, 90]}, "lengths: found [90, 90]; expected one or more numbers, each once"),
-        ({"places": [2]}, "places.0: Input should be less than or equal to 1"),
+        ({"places": [2]}, "places.0 is 2; expected a number of at least 0 and at most 1."),
         ({"train": {"epoch": 3}}, "'epoch' in train is no setting; did you mean 'epochs'?"),
         ({"train": {"dense_twin": True}}, "train.dense_twin is given; both are trained"),
         ({"needle": 3}, "unknown key 'needle'; did you mean 'needles'?"),

@@ -73,7 +73,7 @@ def test_every_head_can_be_trained() -> None:
 def test_of_several_backbones_every_line_and_figure_names_its_own(study: ModuleType) -> None:
     arms = [arm("8", "1100", backbone=backbone) for backbone in ("wheel:one", "/here/two")]
     for each in arms:
-        each.finished[0].found["max_residual"] = 1e-6
+        each.finished[0].found["max_relative_residual"] = 1e-6
     shown = study._lines(arms)
     assert [line.split(", 8")[0] for line in shown] == ["d, one", "d, two"]
     assert study._lines(arms[:1])[0].startswith("d, 8")

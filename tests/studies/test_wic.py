@@ -67,6 +67,8 @@ def test_a_task_without_a_test_split_is_measured_on_validation(
     assert again.count("is trained already") == 2
     same = json.loads((tmp_path / "out" / "results.json").read_text())
     assert same["task"] == found["task"]
+    shown, _ = run("run", file, "--output", tmp_path / "out", "--dry-run")
+    assert "2 runs, 2 of them finished" in shown
 
 
 def outcome(arm: str, seed: int, right: str) -> Outcome:
@@ -107,8 +109,8 @@ def test_seeds_are_a_number_of_runs() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": 0}, "seeds: Input should be greater than or equal to 1"),
-        ({"seeds": []}, "seeds: Input should be a valid integer"),
+        ({"seeds": 0}, "seeds is 0; expected a whole number of at least 1 and at most 100."),
+        ({"seeds": []}, "seeds is []; expected a whole number of at least 1 and at most 100."),
         ({"senses": 4, "fewest": 7}, "fewest is 7; expected at least 8 contexts to tell 4 senses"),
         ({"train": {"epoch": 3}}, "'epoch' in train is no setting; did you mean 'epochs'?"),
         ({"train": {"senses": {"count": 1}}}, "senses.count is 1 in train; expected"),

@@ -117,6 +117,8 @@ def test_a_planted_shortcut_is_found_and_cut(folder: Path, tmp_path: Path) -> No
     assert told != ("<svg" in page)
     shown, _ = run("run", file, "--output", tmp_path / "out")  # what is trained is kept
     assert "is trained already" in shown
+    shown, _ = run("run", file, "--output", tmp_path / "out", "--dry-run")
+    assert "1 run, 1 of them finished" in shown
     changed = ("--set", "train.epochs=2")
     _, error = run("run", file, "--output", tmp_path / "out", *changed, code=2)
     assert "holds a run with other settings" in error
@@ -205,7 +207,7 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
         ),
         (
             {"planted": {"word": "a", "label": "b", "share": 2}},
-            "planted.share: Input should be les",
+            "planted.share is 2; expected a number above 0 and at most 1.",
         ),
         ({"study": ["surgery"]}, "study is ['surgery']; known: experiment"),
         (
@@ -224,7 +226,10 @@ def test_bad_files(folder: Path, tmp_path: Path) -> None:
             {"planted": PLANTED.model_dump(), "concept": "identity"},
             "the concept of a planted word is that word",
         ),
-        ({"planted": {"word": " ", "label": "b"}}, "planted.word: String should match pattern"),
+        (
+            {"planted": {"word": " ", "label": "b"}},
+            "planted.word is ' '; expected a text of the form ^\\w+$.",
+        ),
         ({"planted": PLANTED.model_dump(), "evaluate": ["plausible"]}, "'plausible' is not known"),
         ({"study": "surgry"}, "study is 'surgry'; did you mean 'surgery'?"),
         ({"planted": PLANTED.model_dump(), "word": 3}, "unknown key 'word'; did you mean 'words'?"),

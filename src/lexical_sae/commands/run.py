@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +11,15 @@ import typer
 from lexical_sae.commands.console import out, plain
 
 if TYPE_CHECKING:
-    from lexical_sae.studies.cells import Cell
-    from lexical_sae.studies.strict import Strict
+    from lexical_sae.studies.registry import Study
+    from lexical_sae.studies.strict import StudyConfig
 
 
 def run(
     file: Annotated[Path | None, typer.Argument(help="YAML file with a study.")] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder of the result; default runs/NAME OF THE FILE.")
+        Path | None,
+        typer.Option(help="Folder of the result; default runs/ and the name of the file."),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE laid over the file.")
@@ -40,24 +42,34 @@ def run(
         return
     if file is None:
         raise ValueError("No file was given; expected a YAML file with a study, or --list.")
-    from lexical_sae.studies.files import fallback_of, load_study
-    from lexical_sae.studies.registry import STUDIES
-    from lexical_sae.text.errors import SourceUnavailableError
+    from lexical_sae.studies.files import default_folder, fallback_of, load_study
 
     instead = fallback_of(file)
     config = load_study(file, set_ or [], quick=quick, seeds=seeds)
-    folder = output if output is not None else Path("runs") / f"{file.stem}{'-quick' * quick}"
-    study = STUDIES[config.study]  # type: ignore[attr-defined]
-    if dry_run:
-        _plan(config, study.cells(config), folder)
-        return
+    folder = output if output is not None else default_folder(file, quick=quick)
+    from lexical_sae.studies.fallback import check_fallback
+    from lexical_sae.studies.planned_data import check_datasets
+    from lexical_sae.studies.registry import STUDIES
+    from lexical_sae.studies.study_record import check_folder, kind_kept
+    from lexical_sae.text.errors import SourceUnavailableError
+
+    kind: str = config.study  # type: ignore[attr-defined]
+    study = STUDIES[kind]
+    check_folder(folder, kind)
     try:
-        found = study.run(config, folder, out)
+        if dry_run:
+            _plan(study, config, folder, instead)
+            return
+        check_datasets(study, config)
+        with kind_kept(folder, kind):
+            found = study.run(config, folder, out)
     except SourceUnavailableError as missing:
         if instead is None:
             raise
-        plain(f"{missing} Instead, {instead} is run.")
-        run(instead, output, set_, seeds, quick)  # in a folder of its own, unless one is given
+        given = set_ or []
+        check_fallback(missing, instead, given, quick=quick, seeds=seeds, output=output)
+        plain(f"{missing} Instead, {instead} {'would be' if dry_run else 'is'} run.")
+        run(instead, output, set_, seeds, quick, dry_run)  # in its own folder, if none is given
         return
     names = ("results.json", "report.html", "tables.md", "tables.tex")
     written = [str(folder / name) for name in (*names, "figures") if (folder / name).exists()]
@@ -81,11 +93,19 @@ def _list() -> None:
         plain(f"{file!s:{longest}}  {kind}")
 
 
-def _plan(config: Strict, cells: list[Cell], folder: Path) -> None:
-    from lexical_sae.studies.grid_config import GridConfig
-    from lexical_sae.studies.grid_report import rows_of
-    from lexical_sae.studies.plan import plan_lines
+def _plan(study: Study, config: StudyConfig, folder: Path, instead: Path | None) -> None:
+    from lexical_sae.studies.plan import plan_study
+    from lexical_sae.studies.planned_data import check_datasets
+    from lexical_sae.text.errors import SourceUnavailableError
 
-    rows = rows_of(config) if isinstance(config, GridConfig) else None
-    for line in plan_lines(cells, folder, rows, getattr(config, "train_rows", None)):
+    with contextlib.suppress(SourceUnavailableError):  # told by the plan, beside all the rest
+        check_datasets(study, config)
+    plan = plan_study(study, config, folder)
+    for line in plan.lines:
         plain(line)
+    if instead is not None and plan.missing is not None:
+        raise plan.missing
+    if instead is not None and not plan.all_here:
+        plain(f"where the data cannot be had, {instead} is run instead")
+    if plan.code:
+        raise typer.Exit(plan.code)

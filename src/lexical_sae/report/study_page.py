@@ -16,6 +16,12 @@ from lexical_sae.report.page import page, render
 from lexical_sae.report.tables import latex, markdown
 from lexical_sae.text.write_rows import replacing
 
+# how each of our figures begins, and hardly one that somebody put beside them
+OURS = re.compile(
+    r'\s*<svg xmlns="http://www\.w3\.org/2000/svg" viewBox="0 -\d+ \d+ \d+" '
+    r'font-family="sans-serif"'
+)
+
 
 def write_study(
     folder: Path,
@@ -27,9 +33,9 @@ def write_study(
     environment: Mapping[str, Any],
     meanings: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """report.html, tables.md, tables.tex and every figure in figures/. `lines` are what a reader
-    must know; `parts` are findings with their seconds under (title, question); `meanings` are of
-    the metrics that they hold."""
+    """report.html, tables.md, tables.tex and every figure in figures/, where none of an earlier
+    report stays. `lines` are what a reader must know; `parts` are findings with their seconds under
+    (title, question); `meanings` are of the metrics that they hold."""
     articles = [render("evaluation_summary.html", lines=list(lines))]
     for (name, question), (finding, seconds) in parts.items():
         step = {"title": name, "question": question, "seconds": seconds, **finding.to_dict()}
@@ -49,6 +55,9 @@ def write_study(
         file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(file) as scratch:
             scratch.write_text(text, encoding="utf-8")
+    for file in (folder / "figures").glob("*.svg"):
+        if file not in texts and OURS.match(file.read_text(encoding="utf-8", errors="replace")):
+            file.unlink()
     return list(texts)
 
 

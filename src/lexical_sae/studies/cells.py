@@ -21,6 +21,7 @@ class Cell:
     arm: str
     seed: int
     settings: Mapping[str, Any]
+    kept: Path | None = None  # where it is kept, of a run in no grid
 
     @property
     def title(self) -> str:
@@ -30,6 +31,8 @@ class Cell:
     @property
     def path(self) -> Path:
         """Where it is kept, in the study's folder."""
+        if self.kept is not None:
+            return self.kept
         names = (folder_name(self.dataset), backbone_folder(self.backbone), folder_name(self.arm))
         return Path("cells", *names, f"seed{self.seed}")
 
@@ -38,11 +41,14 @@ class Cell:
         return resolve_config(self.settings, where=self.title)
 
 
-def run_cell(settings: Mapping[str, Any], where: str, arm: str | None = None) -> Cell:
-    """The cell of one run, for the plan of a study that is no grid."""
+def run_cell(
+    settings: Mapping[str, Any], where: str, arm: str | None = None, *, kept: Path
+) -> Cell:
+    """The cell of one run, for the plan of a study that is no grid and keeps it in `kept`."""
     config = resolve_config(settings, where=where)
     arm = config.recipe if arm is None else arm
-    return Cell(config.dataset, config.backbone, arm, config.settings.seed, settings)
+    seed = config.settings.seed
+    return Cell(config.dataset, config.backbone, arm, seed, settings, kept)
 
 
 def short_name(backbone: str) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from lexical_sae.studies.file_errors import sentence
 from lexical_sae.studies.registry import STUDIES
-from lexical_sae.studies.strict import Strict
+from lexical_sae.studies.strict import StudyConfig
 from lexical_sae.text.yaml_text import read_yaml
-from lexical_sae.training.assignments import laid_over, read_assignments
-from lexical_sae.training.expectations import nearest_key, part_of, shown
+from lexical_sae.training.assignments import ASSIGNED, laid_over, read_assignments
+from lexical_sae.training.expectations import nearest_key, shown
 
 QUICK = "quick"  # the part of a file that makes a small study of it
 FALLBACK = "fallback"  # the file to run where the datasets of this one are not to be had
@@ -25,21 +27,34 @@ def load_study(
     *,
     quick: bool = False,
     seeds: int | None = None,
-) -> Strict:
+) -> StudyConfig:
     """The config of a study: the file, its `quick` part if wanted, then what the command gives."""
     found = read_study(path)
+    if "study" not in found:
+        raise ValueError(
+            f"{path} names no study; expected study: and one of {', '.join(STUDIES)}. A file with "
+            f"the settings of one run is for: lexical-sae train {path} --output FOLDER."
+        )
     found.pop(FALLBACK, None)
     small = found.pop(QUICK, None)
     if small is not None and not isinstance(small, Mapping):
         raise ValueError(f"{path}: quick is {shown(small)}; expected settings that differ.")
     if quick and small is None:
         raise ValueError(f"{path} has no quick part; expected quick: with smaller settings.")
+    forms = {str(path): found}
+    if small is not None:
+        forms[f"{path}, its quick form"] = {**laid_over(found, small), QUICK: True}
+    # a file is right or wrong as a whole; what the command gives is for the form that is wanted
+    configs = [_config(form, where) for where, form in forms.items()]
     given = read_assignments(assignments)
     if seeds is not None:
         given["seeds"] = seeds
-    forms = [found] if small is None else [found, laid_over(found, small)]
-    configs = [_config(path, _with_given(form, given), seeds) for form in forms]
-    return configs[1 if quick else 0]  # both are checked: a file is right or wrong as a whole
+    wanted = -1 if quick else 0
+    if not given:
+        return configs[wanted]
+    options = [ASSIGNED] * bool(assignments) + ["--seeds"] * (seeds is not None)
+    form = _with_given(list(forms.values())[wanted], given)
+    return _config(form, f"{path} with {' and '.join(options)}")
 
 
 def _with_given(form: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,6 +67,16 @@ def _with_given(form: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
         if len({*map(str, names)}) == len(names):  # one given twice is told by the check
             names = {str(name): known.get(name) for name in names}
     return laid_over(form, given if names is None else {**given, "datasets": names})
+
+
+def default_folder(path: Path, *, quick: bool = False) -> Path:
+    """Where the result of a study goes. Below a folder `experiments` the path is kept, so that
+    files of the same name have folders of their own."""
+    parts = Path(os.path.abspath(path)).with_suffix("").parts  # not resolved: links keep names
+    below = len(parts) - 1
+    if FOLDER.name in parts[:-1]:
+        below = max(i for i, part in enumerate(parts[:-1]) if part == FOLDER.name) + 1
+    return Path("runs", *parts[below:-1], f"{parts[-1]}{'-quick' * quick}")
 
 
 def fallback_of(path: Path) -> Path | None:
@@ -72,6 +97,8 @@ def fallback_of(path: Path) -> Path | None:
 
 def read_study(path: Path) -> dict[str, Any]:
     """What the file says, unchecked."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; expected a YAML file with a study.")
     if not path.is_file():
         raise ValueError(f"{path} was not found; expected a YAML file with a study.")
     try:
@@ -96,38 +123,13 @@ def study_files(folder: Path = FOLDER) -> dict[Path, str]:
     return kinds
 
 
-def _config(path: Path, given: Mapping[str, Any], seeds: int | None) -> Strict:
+def _config(given: Mapping[str, Any], where: str) -> StudyConfig:
     kind = given.get("study")
     if not isinstance(kind, str) or kind not in STUDIES:
-        raise ValueError(f"{path}: study is {kind!r}; {nearest_key(kind, STUDIES)}")
+        raise ValueError(f"{where}: study is {shown(kind)}; {nearest_key(kind, STUDIES)}")
     model = STUDIES[kind].config
-    if seeds is not None and "seeds" not in model.model_fields:
-        raise ValueError(
-            f"--seeds is given, but a study of kind {kind} has no seeds; expected --set seed= and "
-            "--set train.seed= with an --output of its own for each."
-        )
     try:
-        return model.model_validate(given)
+        # strict: true is no number, and "3" is no 3
+        return model.model_validate(given, strict=True)
     except ValidationError as error:
-        raise ValueError(f"{path}: {_sentence(error, model)}") from None
-
-
-def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first thing that is wrong."""
-    first = error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
-    if first["type"] == "extra_forbidden":
-        known = _keys_at(model, [str(part) for part in first["loc"][:-1]])
-        return f"unknown key {place!r}; {nearest_key(first['loc'][-1], known)}"
-    message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{place}: {message.rstrip('.')}." if place else message
-
-
-def _keys_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """The keys that the mapping at `path` may have."""
-    for key in path:
-        inner = part_of(model.model_fields[key])
-        if inner is None:
-            return []
-        model = inner
-    return list(model.model_fields)
+        raise ValueError(f"{where}: {sentence(error, model, given)}") from None

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from lexical_sae.studies.cells import Cell
-from lexical_sae.studies.strict import Strict
+from lexical_sae.studies.strict import StudyConfig
 from lexical_sae.training.assignments import laid_over
 from lexical_sae.training.batch_size import LARGEST
 from lexical_sae.training.config import DEFAULT_BACKBONE, resolve_config
-from lexical_sae.training.expectations import nearest_key
+from lexical_sae.training.expectations import nearest_key, shown
 
 Settings = dict[str, Any]
 
@@ -56,7 +56,7 @@ def in_equal_batches(settings: Settings) -> Settings:
     return {**settings, "batch_size": own.batch_size or LARGEST}
 
 
-class GridConfig(Strict):
+class GridConfig(StudyConfig):
     """`train` holds for every run; `datasets` may add settings of their own to it."""
 
     study: str
@@ -71,14 +71,19 @@ class GridConfig(Strict):
     @field_validator("datasets", mode="before")
     @classmethod
     def _by_name(cls, value: Any) -> Any:
-        """A list of names, or names with settings that differ from `train`."""
+        """A name, a list of names, or names with settings that differ from `train`."""
+        if isinstance(value, str):
+            return {value: {}}
         if isinstance(value, list) and all(isinstance(name, str) for name in value):
             if len(set(value)) < len(value):
                 raise ValueError("datasets names a dataset twice; expected each once.")
             return {name: {} for name in value}
         if isinstance(value, Mapping):
             return {name: {} if given is None else given for name, given in value.items()}
-        return value
+        raise ValueError(
+            f"datasets is {shown(value)}; expected a name, a list of names, or names with "
+            "settings, such as {imdb: {max_length: 512}}."
+        )
 
     @model_validator(mode="after")
     def _check(self) -> GridConfig:

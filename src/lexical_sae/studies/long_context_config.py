@@ -45,7 +45,7 @@ class LongContextConfig(Seeded):
 def long_context_cells(config: LongContextConfig) -> list[Cell]:
     """The two runs that the study trains, for each seed."""
     return [
-        run_cell(one.settings(twin), "train", "dense twin" if twin else None)
-        for one in config.by_seed().values()
-        for twin in (False, True)
+        run_cell(one.settings(twin), "train", arm, kept=folder / kept)
+        for folder, one in config.by_seed().items()
+        for twin, arm, kept in ((False, None, "ours"), (True, "dense twin", "twin"))
     ]

@@ -24,22 +24,35 @@ from lexical_sae.studies import (
     wic_config,
 )
 from lexical_sae.studies.cells import Cell
-from lexical_sae.studies.strict import Strict
+from lexical_sae.studies.needs import Need
+from lexical_sae.studies.strict import StudyConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from lexical_sae.training.config import RunConfig
+    from lexical_sae.training.run import Data
+
 Run = Callable[[Any, Path, "Console"], dict[str, Any]]
+
+
+def _rows(config: Any, run: RunConfig, found: Data) -> Data:
+    from lexical_sae.studies.cell_data import Rows, cell_rows
+
+    return cell_rows(run, found, Rows(config.train_rows, getattr(config, "held_out_rows", None)))
 
 
 @dataclass(frozen=True)
 class Study:
-    """`cells` are the training runs of a config; `run` returns what results.json holds."""
+    """`cells` are the training runs of a config; `run` returns what results.json holds. `needs` are
+    the datasets that are read besides, `rows` the splits of a run as the study uses them."""
 
     about: str
-    config: type[Strict]
+    config: type[StudyConfig]
     run: Run
     cells: Callable[[Any], list[Cell]] = lambda config: list(config.cells())
+    needs: Callable[[Any], list[Need]] = lambda config: []
+    rows: Callable[[Any, RunConfig, Data], Data] = _rows
 
 
 def _surgery(config: Any, folder: Path, console: Console) -> dict[str, Any]:
@@ -48,6 +61,12 @@ def _surgery(config: Any, folder: Path, console: Console) -> dict[str, Any]:
     from lexical_sae.studies.surgery_summary import OVER_SEEDS
 
     return run_by_seed(config, folder, console, run_surgery, OVER_SEEDS)
+
+
+def _surgery_rows(config: Any, run: RunConfig, found: Data) -> Data:
+    from lexical_sae.studies.surgery_data import task_rows
+
+    return task_rows(config, run, found)
 
 
 def _long_context(config: Any, folder: Path, console: Console) -> dict[str, Any]:
@@ -110,6 +129,8 @@ STUDIES: dict[str, Study] = {
         surgery_config.SurgeryConfig,
         _surgery,
         surgery_config.surgery_cells,
+        surgery_config.surgery_needs,
+        _surgery_rows,
     ),
     "long_context": Study(
         "a needle of evidence in long neutral texts, read in windows, against the dense twin",
@@ -122,5 +143,6 @@ STUDIES: dict[str, Study] = {
         wic_config.WicConfig,
         _wic,
         wic_config.wic_cells,
+        wic_config.wic_needs,
     ),
 }

@@ -26,6 +26,14 @@ def refuse_other_settings(config: RunConfig, folder: Path) -> None:
         raise ValueError(f"{folder} holds a run with other settings; change --output.")
 
 
+def is_trained(config: RunConfig, folder: Path) -> bool:
+    """Whether the folder holds a finished run with these settings."""
+    written = folder / "config.yaml"
+    if not (folder / "metrics.json").is_file() or not written.is_file():
+        return False
+    return written.read_text(encoding="utf-8") == dump_config(config)
+
+
 def trained_run(config: RunConfig, folder: Path, data: Data, console: Console) -> dict[str, Any]:
     """What metrics.json holds, of a run trained now or before. If its held-out rows are others now
     it is measured anew: numbers of two sets of rows never stand beside each other."""

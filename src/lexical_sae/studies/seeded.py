@@ -7,12 +7,12 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, model_validator
 
-from lexical_sae.studies.strict import Strict
+from lexical_sae.studies.strict import StudyConfig
 
 Own = TypeVar("Own", bound="Seeded")
 
 
-class Seeded(Strict):
+class Seeded(StudyConfig):
     """`seed` draws rows, needles and the like; `train` has its own for the weights. With several
     `seeds` both are 0, 1, … in turn."""
 

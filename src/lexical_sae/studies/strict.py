@@ -7,3 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class StudyConfig(Strict):
+    """What a study file says, in either of its forms."""
+
+    quick: bool = False  # whether it is the small form; in a file `quick` has what is other there

@@ -10,15 +10,19 @@ from rich.console import Console
 
 from lexical_sae.report.finding import Finding
 from lexical_sae.report.study_page import write_study
-from lexical_sae.studies.strict import Strict
+from lexical_sae.studies.strict import StudyConfig
 from lexical_sae.training.environment import environment, plain_values, write_json
 
 SCHEMA = 1  # of results.json
+QUICK = (
+    "This is the quick form: it trains for a few steps on few rows, so its numbers show that "
+    "everything runs, and nothing else."
+)
 Parts = Mapping[tuple[str, str], tuple[Finding, float]]
 
 
 def write_results(
-    config: Strict,
+    config: StudyConfig,
     folder: Path,
     console: Console,
     title: str,
@@ -34,6 +38,7 @@ def write_results(
 ) -> dict[str, Any]:
     """What results.json holds; `more` is put into it as it is. `seeds` are those of the runs,
     `only_shown` are parts of the page that would say in results.json what `more` says there."""
+    lines = [*([QUICK] if config.quick else []), *lines]
     for line in lines:
         console.print(line, markup=False)
     settings = config.model_dump()
@@ -43,7 +48,7 @@ def write_results(
             "study": settings["study"],
             "config": settings,
             "seeds": list(seeds),
-            "summary": list(lines),
+            "summary": lines,
             **more,
             "parts": {name: finding.to_dict() for (name, _), (finding, _) in parts.items()},
             "environment": environment({str(seed): seed for seed in seeds}),

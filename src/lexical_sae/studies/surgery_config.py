@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from lexical_sae.studies.cells import Cell, run_cell
 from lexical_sae.studies.grid_config import known_names
+from lexical_sae.studies.needs import Need, in_splits
 from lexical_sae.studies.seeded import Seeded
 from lexical_sae.studies.strict import Strict
 from lexical_sae.surgery.front import Aim
+
+if TYPE_CHECKING:
+    from lexical_sae.text.dataset import TextDataset
+
+RUN = "run"  # the folder of what is trained
 
 
 class Biased(Strict):
@@ -36,6 +43,22 @@ class Biased(Strict):
         if self.choose == self.split:
             raise ValueError(f"choose and split are both {self.split!r}; expected other rows.")
         return self
+
+    def used(self, splits: Mapping[str, TextDataset]) -> str:
+        """How many rows a study takes; those of one split are parted where no texts share a frame,
+        so there may be a few less."""
+        measured = len(in_splits(splits, self.split))
+        if self.choose is None:
+            most = f"up to {min(self.rows, measured // 2):,}"
+            return (
+                f"{most} of {measured:,} {self.split} rows to choose words on, and {most} others "
+                "to measure gaps on"
+            )
+        choosing = len(in_splits(splits, self.choose))
+        return (
+            f"{min(self.rows, choosing):,} of {choosing:,} {self.choose} rows to choose words on, "
+            f"{min(self.rows, measured):,} of {measured:,} {self.split} rows to measure gaps on"
+        )
 
 
 class Planted(Strict):
@@ -89,4 +112,11 @@ class SurgeryConfig(Seeded):
 
 def surgery_cells(config: SurgeryConfig) -> list[Cell]:
     """The one run that a surgery study trains, for each seed."""
-    return [run_cell(one.train, "train") for one in config.by_seed().values()]
+    return [
+        run_cell(one.train, "train", kept=folder / RUN) for folder, one in config.by_seed().items()
+    ]
+
+
+def surgery_needs(config: SurgeryConfig) -> list[Need]:
+    """The rows that gaps are measured on, where they are not the task's own."""
+    return [] if config.biased is None else [Need(config.biased.dataset, config.biased.used)]

@@ -55,12 +55,7 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
     # before the task's rows, since these may be a long download
     wanted = () if biased is None else (biased.choose, biased.split)
     parts = [_split(biased, split) for split in wanted if biased is not None and split is not None]
-    task = _held_out(load_data(run), config.held_out_rows)
-    if task.train.task != "classification" or task.validation is None or task.test is None:
-        raise ValueError(
-            f"{run.dataset} has no train, validation and test split of labelled texts; a surgery "
-            "study needs all three."
-        )
+    task = task_rows(config, run, load_data(run))
     if config.planted is not None:
         return _planted(config, task)
     assert biased is not None
@@ -85,12 +80,15 @@ def load_study_data(config: SurgeryConfig, run: RunConfig) -> StudyData:
     return StudyData(task, choosing, measured, concept, biased)
 
 
-def _held_out(task: Data, rows: int | None) -> Data:
-    """With no more rows to choose and to measure on than that."""
-    held = [
-        None if part is None else some_rows(part, rows) for part in (task.validation, task.test)
-    ]
-    return Data(task.train, *held)
+def task_rows(config: SurgeryConfig, run: RunConfig, found: Data) -> Data:
+    """The task's splits, with no more rows to choose and to measure on than the study wants."""
+    if found.train.task != "classification" or found.validation is None or found.test is None:
+        raise ValueError(
+            f"{run.dataset} has no train, validation and test split of labelled texts; a surgery "
+            "study needs all three."
+        )
+    held = [some_rows(part, config.held_out_rows) for part in (found.validation, found.test)]
+    return Data(found.train, *held)
 
 
 def _frames(data: TextDataset, biased: Biased | None) -> Frames:

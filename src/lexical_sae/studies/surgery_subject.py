@@ -13,7 +13,7 @@ from torch import Tensor
 from lexical_sae.evaluation.reading import Reading, read_texts, spread
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.run_folder import trained_run
-from lexical_sae.studies.surgery_config import SurgeryConfig
+from lexical_sae.studies.surgery_config import RUN, SurgeryConfig
 from lexical_sae.studies.surgery_data import StudyData, load_study_data
 from lexical_sae.surgery.comparison import Gaps
 from lexical_sae.surgery.fairness import FEWEST_ROWS
@@ -51,7 +51,7 @@ class SurgerySubject:
         self.fitted = self._read(self.train, "training rows")
 
     def _trained(self) -> LexicalSAE:
-        folder = self.folder / "run"
+        folder = self.folder / RUN
         trained_run(self.run_config, folder, self.data.task, self.console)
         return LexicalSAE.from_pretrained(folder / "model")
 

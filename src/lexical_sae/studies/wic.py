@@ -24,7 +24,7 @@ from lexical_sae.model.sense_contexts import word_contexts
 from lexical_sae.report.finding import Cell, Finding, FindingTable
 from lexical_sae.studies.grid import Outcome
 from lexical_sae.studies.study_results import write_results
-from lexical_sae.studies.wic_config import WicConfig
+from lexical_sae.studies.wic_config import SPLITS, WicConfig
 from lexical_sae.studies.wic_figures import pairs_figures
 from lexical_sae.studies.wic_task import task_finding, task_line, task_outcomes, task_record
 from lexical_sae.text.registry import load_dataset
@@ -38,7 +38,7 @@ def run_wic(config: WicConfig, folder: Path, console: Console) -> dict[str, Any]
     measured: dict[str, WordInContext] = {}
     if config.pairs is not None:
         clock = time.perf_counter()
-        pairs = {split: _pairs(config.pairs, split) for split in ("train", "validation", "test")}
+        pairs = {split: _pairs(config.pairs, split) for split in SPLITS}
         model, words = _expanded(config, pairs, console)
         measured = {
             split: measure_word_in_context(model, pairs["train"], pairs[split], config.seed)

@@ -30,7 +30,7 @@ def _trained(cell: Cell, config: WicConfig, folder: Path, console: Console) -> O
     run = cell.config()
     data = load_cell_data(run, Rows(config.train_rows))
     assert data.test is not None
-    where = folder / f"{'on' if cell.arm == WITH else 'off'}-{cell.seed}"
+    where = folder / cell.path
     metrics = trained_run(run, where, data, console)
     test, seconds = metrics["test"], metrics["seconds"]
     found = {

@@ -106,6 +106,18 @@ def splits_at_hand(
     return _load_all(name, openers, validation_fraction, seed)
 
 
+def check_name(name_or_path: str | os.PathLike[str]) -> None:
+    """Refuse what no source could answer for. Nobody is asked, so a study can do it before it
+    trains; a dataset that is only ever local and not here is a :class:`SourceUnavailableError`."""
+    _openers(str(name_or_path), ReadOptions())
+
+
+def looked_for(name: str) -> str:
+    """The places that a named dataset is looked for in; empty for any other."""
+    entry = CATALOG.get(name)
+    return "" if entry is None else ", then ".join((DATA_VARIABLE, *_places(entry, ())))
+
+
 def _load_all(
     name: str, openers: list[Opener], validation_fraction: float, seed: int
 ) -> dict[str, TextDataset]:
@@ -175,7 +187,7 @@ def _openers(name: str, options: ReadOptions) -> list[Opener]:
             f"in the folder that {DATA_VARIABLE} names."
         )
     known = sorted({*CATALOG, *_local_names()})
-    near = difflib.get_close_matches(name.lower(), known, n=3) or known
+    near = difflib.get_close_matches(name.lower(), {*known, *LOCAL_ONLY}, n=3) or known
     raise DataError(
         f"no dataset is called {name!r}; the nearest names are {', '.join(near)}, and a path to a "
         "file or folder or a hub name such as hub:owner/name can be given too."

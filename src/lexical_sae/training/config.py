@@ -19,7 +19,7 @@ from lexical_sae.text.yaml_text import read_yaml
 from lexical_sae.training.assignments import ASSIGNED, laid_over, read_assignments
 from lexical_sae.training.combinations import check_combinations
 from lexical_sae.training.config_text import run_text
-from lexical_sae.training.expectations import expectation, nearest_key, part_of, shown
+from lexical_sae.training.expectations import expectation, hint, nearest_key, part_of, shown
 from lexical_sae.training.recipes import RECIPES
 from lexical_sae.training.settings import Settings
 
@@ -179,11 +179,9 @@ def _sentence(error: ValidationError, overrides: Mapping[str, Any], where: str) 
         if part is not None and len(path) > 1:
             field = part.model_fields[path[1]]
         value = first["input"]
-        text = f"{'.'.join(path)} is {shown(value)} in {source}; expected {expectation(field)}"
-        if expectation(field).startswith("a whole number") and isinstance(value, float):
-            text += f" (write {int(value)})" if value.is_integer() else ""
-        if expectation(field).startswith("a text") and isinstance(value, (int, float)):
-            text += " (put it in quotes)"
+        wanted = expectation(field)
+        text = f"{'.'.join(path)} is {shown(value)} in {source}; expected {wanted}"
+        text += hint(value, wanted)
     more = len(errors) - 1
     return f"{text}{f' ({more} more wrong)' if more else ''}."
 
