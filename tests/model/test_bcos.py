@@ -12,6 +12,7 @@ from lexical_sae.attribution.integrated_gradients import integrated_gradients
 from lexical_sae.certify.row_problem import row_problem
 from lexical_sae.evaluation.head_problem import BcosProblem, head_problem
 from lexical_sae.model.bcos import BcosHead
+from lexical_sae.model.calibration import usual_length
 from lexical_sae.model.compaction import compact_model
 from lexical_sae.model.config import LexicalSAEConfig
 from lexical_sae.model.state import CircuitState
@@ -97,3 +98,24 @@ def test_bad_options() -> None:
         LexicalSAEConfig(head_depth=3)
     with pytest.raises(ValueError, match="head_depth is 1; expected a whole number of at least 2"):
         LexicalSAEConfig(head="bcos", head_depth=1)
+
+
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+@pytest.mark.parametrize("depth", [2, 3])
+def test_first_logits_are_small_however_long_s_is(task: str, depth: int) -> None:
+    """Large ones made training close all words but one in its first steps."""
+    model = tiny_model("bert", head="bcos", head_depth=depth, task=task)
+    inputs = model.encode(TEXTS[:40]).model_inputs()
+    sizes = []
+    for stretch in (1.0, 30.0):
+        with torch.no_grad():
+            model.lexical.weight.mul_(stretch)
+            model.lexical.bias.mul_(stretch)
+        model.calibrate(TEXTS[:40], 8)
+        assert isinstance(model.head, BcosHead)
+        model.head.reset()
+        model.head.start_at(usual_length(model, TEXTS[:40]))
+        state = model.tag(**inputs) if task == "tagging" else model.classify(**inputs)
+        sizes.append(float(state.logits[state.open_words.counts() > 0].abs().mean()))
+    assert sizes[1] < 3
+    assert sizes[0] == pytest.approx(sizes[1], rel=1.0)

@@ -7,7 +7,8 @@ all of it a little: less additive than a ReLU that does not switch.
 
 A unit's cosine with a text is small, about V^-½ at the start, and its square would leave nothing to
 learn from. So every layer has one positive factor, learned, that starts where its output is about
-as large as its input; a factor keeps the map linear.
+as large as its input; a factor keeps the map linear. The last one starts where the first logits
+are small, however long s is (`start_at`): from large ones training flees by closing every word.
 
 The senses of a word are open one at a time, so in the length of a unit's vector they count as one
 word, by the mean of their squares: words that get senses leave every unit as long as it was.
@@ -27,7 +28,7 @@ from lexical_sae.model.precision import in_full_precision
 from lexical_sae.model.word_sums import sum_open_words
 
 _PAIR_CHUNK = 65536  # pairs whose weights are formed at once
-START = 0.1  # size of the first logits, relative to the length of s
+START = 0.3  # size of the first logits, for an s of the usual length
 
 
 class BcosHead(Head):
@@ -56,6 +57,11 @@ class BcosHead(Head):
         with torch.no_grad():
             self.log_scale.copy_(torch.tensor([first, *between, START * width]).log())
             self.kept_factors.zero_()
+
+    @torch.no_grad()
+    def start_at(self, length: float) -> None:
+        """Before training: `length` is that of a usual s."""
+        self.log_scale[-1] -= math.log(length)
 
     def count_senses(self, expanded_words: Sequence[int], senses: int) -> None:
         """Which rows of W1 are senses: those of the expanded words, and the further ones at the

@@ -18,7 +18,8 @@ from lexical_sae.model.backbone import (
     resolve_name,
     wrap_backbone,
 )
-from lexical_sae.model.calibration import check_open_words
+from lexical_sae.model.bcos import BcosHead
+from lexical_sae.model.calibration import check_open_words, usual_length
 from lexical_sae.model.config import LexicalSAEConfig, check_options
 from lexical_sae.model.dictionary import build_dictionary, words_of_texts
 from lexical_sae.model.function_words import function_token_ids
@@ -87,6 +88,8 @@ def build_from_backbone(
         if loaded.kind == "encoder":
             model.adapt(texts, seed=seed if adaptation_seed is None else adaptation_seed)
         model.calibrate(texts, open_words)
+        if isinstance(model.head, BcosHead):
+            model.head.start_at(usual_length(model, texts))
     elif loaded.kind == "encoder":
         warnings.warn(
             "This backbone has no masked-language-model head, so it got an untrained one; give "

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_TEXTS = 256  # a quantile of 256 · V logits is well determined
 BATCH = 32
+LENGTH_TEXTS = 64  # a mean of them is all that is wanted
 # four times what training leaves open, per text and per token
 DEFAULT_OPEN_WORDS = {"classification": 200, "tagging": 128}
 _TOKENS_PER_BATCH = 64  # tagging: positions sampled per batch, each one a row of V logits
@@ -54,6 +55,16 @@ def calibrate_thresholds(
     # never 0: the gate's window is a fraction of it
     model.lexical.spread.fill_(max(float(flat.std()), 1e-6))
     return threshold
+
+
+@torch.no_grad()
+def usual_length(model: LexicalSAE, texts: Sequence[str]) -> float:
+    """The mean length of s over texts (tokens for tagging) that open a word; 1 if none does."""
+    inputs = model.encode(texts[:LENGTH_TEXTS], model.config.max_tokens).model_inputs()
+    with in_mode(model, training=False):
+        state = model.tag(**inputs) if model.config.task == "tagging" else model.classify(**inputs)
+    length = state.open_words.squared_lengths().sqrt()
+    return float(length[length > 0].mean()) if bool((length > 0).any()) else 1.0
 
 
 def _logit_rows(model: LexicalSAE, texts: Sequence[str]) -> Iterator[Tensor]:
