@@ -145,11 +145,19 @@ def test_means_of_systems_are_told_with_what_seeds_leave_open() -> None:
     lines = system_lines(table)
     assert lines[0] == "d: means over 2 seeds: ours is right on 70.0 % with 9 words."
     assert lines[1].startswith("linear: -10.0 points (-")
-    assert "p 0.0005 over rows), which may be chance, NAOPC 0.50 against 0.50" in lines[1]
+    assert "p 0.0005 over rows), which may be chance, 2 ms to explain against 2." in lines[1]
     alone = system_lines(systems_table("d, seed 0", runs[0]))
     assert "chance" not in alone[1]
     ours, width = dict(zip(table.columns, table.rows[0], strict=True)), 100 * 0.0458 * 3.92
     assert ours["to"] - ours["from"] > 1.2 * width  # of 100 rows that are right 7 times of 10
+
+
+def test_only_explainers_of_the_same_words_are_compared_by_naopc() -> None:
+    ours, linear = made_up("1100", "1110")
+    lime = System("dense twin, LIME", "1100", (None, 0.75, *(None,) * 5, 1094.1))
+    lines = system_lines(systems_table("d, seed 0", [ours, lime, linear]))
+    assert lines[1].endswith("NAOPC 0.75 against 0.50, 1,094 ms to explain against 2.")
+    assert "NAOPC" not in lines[2]
 
 
 def test_systems_of_several_backbones_are_told_apart(

@@ -13,6 +13,7 @@ from lexical_sae.evaluation.bootstrap import (
 from lexical_sae.report.finding import Cell, Dot, DotPlot, Estimate, FindingTable
 from lexical_sae.studies.arms_figure import hundred
 from lexical_sae.studies.arms_table import right_rows
+from lexical_sae.studies.experiment import TWIN
 from lexical_sae.studies.systems import NUMBERS, System
 
 ACCURACY = ("accuracy, %", "from", "to")
@@ -106,10 +107,16 @@ def system_lines(table: FindingTable) -> list[str]:
             f"{row['system']}: {_number(row['minus ours']):+.1f} points ({low:+.1f} to "
             f"{high:+.1f}; p {p:.2g} over rows){chance}"
         )
-        if None not in (row["NAOPC"], ours["NAOPC"]):
+        # a system that names features of its own orders other things than the words of a text
+        of_words = str(row["system"]).startswith(TWIN)
+        if of_words and None not in (row["NAOPC"], ours["NAOPC"]):
             said += f", NAOPC {_number(row['NAOPC']):.2f} against {_number(ours['NAOPC']):.2f}"
         if None not in (row["ms to explain"], ours["ms to explain"]):
             own, theirs = (_number(one["ms to explain"]) for one in (ours, row))
-            said += f", {theirs:.3g} ms to explain against {own:.3g}"
+            said += f", {_rounded(theirs)} ms to explain against {_rounded(own)}"
         lines.append(f"{said}.")
     return lines
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
