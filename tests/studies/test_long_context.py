@@ -77,6 +77,9 @@ def test_several_seeds_stand_in_one_report(folder: Path, tmp_path: Path) -> None
     assert any(line.startswith("40, ours, windows: accuracy") for line in found["summary"])
     assert (out / "report.html").is_file()
     assert len(list((out / "figures").iterdir())) == 2
+    page = (out / "report.html").read_text()
+    assert "Bars go from the least to the most of single seeds." in page
+    assert "95 % intervals" not in page
     shown, _ = run("run", file, "--output", out, "--seeds", 2)
     assert shown.count("is trained already") == 4
     _, error = run("run", file, "--seeds", 2, "--set", "train.seed=3", code=2)

@@ -82,6 +82,7 @@ class DotPlot:
     title: str
     x: str
     dots: tuple[Dot, ...]
+    bars: str = "Bars are 95 % intervals."  # what the lines beside the dots are
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ class Finding:
                         Dot(dot["name"], Estimate(**dot["found"]), dot["beside"])
                         for dot in plot["dots"]
                     ),
+                    plot.get("bars", DotPlot.bars),
                 )
                 for plot in found.get("dots", ())  # none in files of earlier versions
             ),

@@ -13,6 +13,7 @@ from lexical_sae.report.finding import Cell, Dot, DotPlot, Estimate, Finding, Fi
 from lexical_sae.studies.seeded import Own
 from lexical_sae.studies.study_results import write_results
 
+BARS = "Bars go from the least to the most of single seeds."
 Label = tuple[str | int, ...]
 Numbers = Mapping[Label, Mapping[str, float | None]]  # row → measure → value
 
@@ -118,4 +119,4 @@ def _figure(name: str, over: Mapping[Label, Mapping[str, Estimate]], summed: Sum
         for label, row in over.items()
         if summed.told(label)
     )
-    return DotPlot(f"{summed.title}: {name}", name, tuple(dots))
+    return DotPlot(f"{summed.title}: {name}", name, tuple(dots), BARS)
