@@ -19,7 +19,7 @@ from lexical_sae.evaluation.steps import STEPS, explainers_at_input, run_step
 from lexical_sae.evaluation.subject import Subject
 from lexical_sae.evaluation.suite import identity_of, run_suite
 from lexical_sae.model.dense_twin import DenseTwin, DenseTwinConfig
-from lexical_sae.report.evaluation_page import summary
+from lexical_sae.report.evaluation_page import FIGURES, summary
 from lexical_sae.text.dataset import TextDataset
 from lexical_sae.text.tokenise import structural_ids
 from tests.tiny import TEXTS, tiny_backbone, tiny_model, tiny_tokenizer
@@ -158,6 +158,7 @@ def test_at_the_input_limits_are_searched_for_where_texts_are_short(
     found = explainers_at_input(replace(subject, peer_texts=1))
     judged = [table for table in found.tables if "without" not in table.title]
     assert [table.columns[2] for table in judged] == ["NAOPC of the orders tried"] * 2
+    assert judged[0].columns[2] in FIGURES["input"]  # so that it is drawn
     said = [note for note in found.notes if "not to be compared with another model" in note]
     assert len(said) == 2
 

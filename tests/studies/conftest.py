@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,14 @@ class StudyFiles:
             found = small_dataset(rows, seed)
             names = [found.label_names[label] for label in found.labels]
             write_columns(self.data / f"{split}.csv", {"text": found.texts, "label": names})
+
+    def without_test(self, folder: Path) -> Path:
+        """A copy of the data that has no test split."""
+        data = folder / "data"
+        data.mkdir()
+        for split in ("train", "validation"):
+            shutil.copy(self.data / f"{split}.csv", data)
+        return data
 
     def write(self, study: str, **changes: Any) -> Path:
         train = {

@@ -92,10 +92,7 @@ def test_with_the_hub_in_reach_only_the_config_is_fetched(monkeypatch: pytest.Mo
 
 def test_rows_are_those_that_the_study_uses(files: StudyFiles, tmp_path: Path) -> None:
     """Without a test split the validation rows are measured on, and others are cut from train."""
-    data = tmp_path / "data"
-    data.mkdir()
-    for split in ("train", "validation"):
-        shutil.copy(files.data / f"{split}.csv", data)
+    data = files.without_test(tmp_path)
     file = files.write("ablation", datasets=[str(data), str(files.data)], held_out_rows=20)
     shown, _ = run("run", file, "--dry-run", "--output", tmp_path / "out")
     lines = shown.splitlines()
@@ -113,10 +110,7 @@ def test_a_backbone_that_nobody_knows_is_said_so(files: StudyFiles, tmp_path: Pa
 def test_a_study_that_is_no_grid_tells_the_rows_that_it_uses(
     files: StudyFiles, tmp_path: Path
 ) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    for split in ("train", "validation"):
-        shutil.copy(files.data / f"{split}.csv", data)
+    data = files.without_test(tmp_path)
     train = {"backbone": str(files.backbone), "text_column": "text", "label_column": "label"}
     both = [{"dataset": str(one), **train} for one in (data, files.data)]
     long = {"study": "long_context", "train_rows": 30}

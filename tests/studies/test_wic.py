@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,7 @@ def write(files: StudyFiles, folder: Path, **changes: Any) -> Path:
 def test_a_task_without_a_test_split_is_measured_on_validation(
     files: StudyFiles, tmp_path: Path
 ) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    for split in ("train", "validation"):
-        shutil.copy(files.data / f"{split}.csv", data)
+    data = files.without_test(tmp_path)
     file = write(files, tmp_path, train={"dataset": str(data)}, train_rows=60)
     shown, _ = run("run", file, "--output", tmp_path / "out")
     assert "the mean of 1 seed." in shown

@@ -53,15 +53,14 @@ def run(
     from lexical_sae.studies.study_record import check_folder, kind_kept
     from lexical_sae.text.errors import SourceUnavailableError
 
-    kind: str = config.study  # type: ignore[attr-defined]
-    study = STUDIES[kind]
-    check_folder(folder, kind)
+    study = STUDIES[config.study]
+    check_folder(folder, config.study)
     try:
         if dry_run:
             _plan(study, config, folder, instead)
             return
         check_datasets(study, config)
-        with kind_kept(folder, kind):
+        with kind_kept(folder, config.study):
             found = study.run(config, folder, out)
     except SourceUnavailableError as missing:
         if instead is None:

@@ -22,6 +22,7 @@ from lexical_sae.evaluation.perturbation import (
     removal,
 )
 from lexical_sae.report.finding import Cell, FindingTable
+from lexical_sae.report.shown import percent
 
 Bools = NDArray[np.bool_]
 Scorer = Callable[[], Floats]
@@ -149,8 +150,8 @@ class Contest:
             share = mean_estimate(_known(flips))
             rows.append(
                 (
-                    *(name, len(_known(flips)), _hundred(share.value), _hundred(share.low)),
-                    *(_hundred(share.high), _mean(self.lost[name])),
+                    *(name, len(_known(flips)), percent(share.value), percent(share.low)),
+                    *(percent(share.high), _mean(self.lost[name])),
                     1000 * (_mean(self.seconds[name]) or 0.0),
                 )
             )
@@ -190,10 +191,6 @@ def ahead_line(table: FindingTable) -> str:
 
 def removability_title(title: str) -> str:
     return f"{title}, without their top {TOP} words"
-
-
-def _hundred(value: float | None) -> float | None:
-    return None if value is None else 100 * value
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

@@ -15,6 +15,7 @@ from lexical_sae.evaluation.bootstrap import (
 )
 from lexical_sae.report.finding import Cell as Shown
 from lexical_sae.report.finding import Estimate, FindingTable
+from lexical_sae.report.shown import percent
 from lexical_sae.studies.cells import short_name
 from lexical_sae.studies.grid import Outcome
 from lexical_sae.studies.places import place_of
@@ -152,7 +153,7 @@ def arms_table(
                 arm.name,
                 len(arm.finished),
                 *_percent(arm.accuracy()),
-                _hundred(arm.spread()),
+                percent(arm.spread()),
                 *(_against(arm, of.get(place_of(arm))) if reference else ()),
                 *(_scaled(arm.mean(name), by) for name, (_, by) in measures.items()),
             )
@@ -176,11 +177,7 @@ def _against(arm: Arm, other: Arm | None) -> tuple[Shown, ...]:
 def _percent(found: Estimate) -> tuple[Shown, ...]:
     if found.value is None:
         return ("failed", None, None)
-    return tuple(_hundred(value) for value in (found.value, found.low, found.high))
-
-
-def _hundred(value: float | None) -> float | None:
-    return _scaled(value, 100.0)
+    return tuple(percent(value) for value in (found.value, found.low, found.high))
 
 
 def _scaled(value: float | None, by: float) -> float | None:

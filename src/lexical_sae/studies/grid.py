@@ -23,13 +23,14 @@ from lexical_sae.studies.cell_data import Rows, load_cell_data
 from lexical_sae.studies.cells import Cell
 from lexical_sae.studies.run_folder import (
     STOPPED,
+    is_trained,
     refuse_other_settings,
     split_hashes,
     trained_run,
 )
 from lexical_sae.studies.study_record import begin_study, same_training_rows
 from lexical_sae.text.dataset import TextDataset
-from lexical_sae.training.config import RunConfig, dump_config
+from lexical_sae.training.config import RunConfig
 from lexical_sae.training.environment import plain_values, write_json
 from lexical_sae.training.run import Data
 
@@ -124,10 +125,8 @@ def run_grid(
 
 def finished(cell: Cell, folder: Path) -> bool:
     """Whether the cell has been trained and measured with these settings, in a study's folder."""
-    config, written = _config(cell), folder / cell.path / "config.yaml"
-    if config is None or not (folder / cell.path / RESULT).is_file() or not written.is_file():
-        return False
-    return written.read_text(encoding="utf-8") == dump_config(config)
+    config, where = _config(cell), folder / cell.path
+    return config is not None and (where / RESULT).is_file() and is_trained(config, where)
 
 
 def _config(cell: Cell) -> RunConfig | None:

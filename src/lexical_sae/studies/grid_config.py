@@ -59,7 +59,6 @@ def in_equal_batches(settings: Settings) -> Settings:
 class GridConfig(StudyConfig):
     """`train` holds for every run; `datasets` may add settings of their own to it."""
 
-    study: str
     train: Settings = Field(default_factory=dict)  # as `lexical-sae train` takes it
     datasets: dict[str, Settings] = Field(default_factory=dict)  # none: the one that `train` names
     backbones: list[str] = Field(default_factory=list)  # none: that of `train`

@@ -16,7 +16,7 @@ from lexical_sae.model.dense_twin import DenseTwin
 from lexical_sae.model.fingerprint import dictionary_hash, model_hash
 from lexical_sae.model.lexical_sae import LexicalSAE
 from lexical_sae.studies.cell_data import Rows, load_cell_data
-from lexical_sae.studies.long_context_config import LongContextConfig
+from lexical_sae.studies.long_context_config import LongContextConfig, long_context_cells
 from lexical_sae.studies.long_context_findings import (
     Measured,
     by_length,
@@ -106,11 +106,11 @@ def _trained(
     config: LongContextConfig, data: Data, folder: Path, console: Console
 ) -> tuple[LexicalSAE, DenseTwin]:
     """Both models, read to the same number of tokens."""
-    for name, twin in (("ours", False), ("twin", True)):
-        settings = resolve_config(config.settings(twin), where="train")
-        trained_run(settings, folder / name, data, console)
-    model = LexicalSAE.from_pretrained(folder / "ours" / "model")
-    dense = DenseTwin.from_pretrained(folder / "twin" / "model")
+    cells = long_context_cells(config)
+    for cell in cells:
+        trained_run(cell.config(), folder / cell.path, data, console)
+    ours, twin = (folder / cell.path / "model" for cell in cells)
+    model, dense = LexicalSAE.from_pretrained(ours), DenseTwin.from_pretrained(twin)
     if dense.config.max_tokens != model.config.max_tokens:
         raise ValueError(
             f"The dense twin reads {dense.config.max_tokens} tokens and our model "

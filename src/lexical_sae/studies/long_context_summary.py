@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lexical_sae.report.finding import Estimate
+from lexical_sae.report.shown import percent
 from lexical_sae.studies.long_context_findings import Measured
 from lexical_sae.studies.long_context_reading import (
     ARMS,
@@ -17,7 +18,7 @@ from lexical_sae.studies.long_context_reading import (
     WHOLE,
     Decisions,
 )
-from lexical_sae.studies.repeated import Numbers, Summed, percent
+from lexical_sae.studies.repeated import Numbers, Summed
 
 
 def summary(

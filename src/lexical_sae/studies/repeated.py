@@ -28,10 +28,6 @@ class Summed:
     told: Callable[[Label], bool]  # rows that get a sentence
 
 
-def percent(value: float | None) -> float | None:
-    return None if value is None else 100 * value
-
-
 def run_by_seed(
     config: Own,
     folder: Path,
@@ -42,17 +38,22 @@ def run_by_seed(
     """With one seed the study itself; with several each in a folder of its own, and one report."""
     if config.seeds == 1:
         return run(config, folder, console)
-    found = []
+    found = {}
     for place, (name, one) in enumerate(config.by_seed().items(), 1):
         console.print(f"[{place}/{config.seeds}] seed {one.seed}", style="bold")
-        found.append(run(one, folder / name, console))
+        found[str(name)] = run(one, folder / name, console)
     return _written(config, folder, console, found, summed)
 
 
 def _written(
-    config: Own, folder: Path, console: Console, found: Sequence[dict[str, Any]], summed: Summed
+    config: Own,
+    folder: Path,
+    console: Console,
+    found: Mapping[str, dict[str, Any]],
+    summed: Summed,
 ) -> dict[str, Any]:
-    over = over_seeds([summed.numbers(one) for one in found])
+    """`found` is what each results.json holds, by its folder."""
+    over = over_seeds([summed.numbers(one) for one in found.values()])
     lines = [
         f"{', '.join(map(str, label))}: {', '.join(said)}; {config.seeds} seeds."
         for label, row in over.items()
@@ -66,21 +67,20 @@ def _written(
         dots=tuple(_figure(name, over, summed) for name in measures),
         notes=("Least and most are those of single seeds; what each found has its own intervals.",),
     )
-    names = list(map(str, config.by_seed()))
     runs = [
         {"folder": name, "summary": one["summary"], "failed": one.get("failed", [])}
-        for name, one in zip(names, found, strict=True)
+        for name, one in found.items()
     ]
     return write_results(
         config,
         folder,
         console,
         summed.title,
-        f"{config.seeds} seeds, each with a report of its own in {', '.join(names)}",
+        f"{config.seeds} seeds, each with a report of its own in {', '.join(found)}",
         lines,
         {("Seeds", "Does it hold with other seeds?"): (part, 0.0)},
         seeds=range(config.seeds),
-        record={"study": found[0]["study"], "seeds": ", ".join(map(str, range(config.seeds)))},
+        record={"study": config.study, "seeds": ", ".join(map(str, range(config.seeds)))},
         runs=runs,
         failed=[f"{one['folder']}: {told}" for one in runs for told in one["failed"]],
     )

@@ -17,7 +17,7 @@ class Seeded(StudyConfig):
     `seeds` both are 0, 1, … in turn."""
 
     train: dict[str, Any]  # as `lexical-sae train` takes it
-    seeds: Annotated[int, Field(ge=1, le=100, strict=True)] = 1
+    seeds: Annotated[int, Field(ge=1, le=100)] = 1
     seed: int = 0
 
     @model_validator(mode="after")

@@ -12,4 +12,5 @@ class Strict(BaseModel):
 class StudyConfig(Strict):
     """What a study file says, in either of its forms."""
 
+    study: str
     quick: bool = False  # whether it is the small form; in a file `quick` has what is other there

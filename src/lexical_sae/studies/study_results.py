@@ -41,12 +41,11 @@ def write_results(
     lines = [*([QUICK] if config.quick else []), *lines]
     for line in lines:
         console.print(line, markup=False)
-    settings = config.model_dump()
     found: dict[str, Any] = plain_values(
         {
             "schema": SCHEMA,
-            "study": settings["study"],
-            "config": settings,
+            "study": config.study,
+            "config": config.model_dump(),
             "seeds": list(seeds),
             "summary": lines,
             **more,

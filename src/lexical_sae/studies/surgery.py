@@ -41,7 +41,7 @@ def run_surgery(config: SurgeryConfig, folder: Path, console: Console) -> dict[s
     study = SurgerySubject(config, folder, console)
     clock = time.perf_counter()
     gold = study.gold(study.choosing)
-    groups = study.data.groups(study.data.choosing)
+    groups = study.groups_chosen_on
     said = flagged_rows(study.choosing.state.logits, study.positive)
     parts = decompose_gap(study.choosing.state, study.direction, said, gold, groups)
     taken_apart = (decomposition(parts, study.model), time.perf_counter() - clock)

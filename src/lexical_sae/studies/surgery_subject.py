@@ -31,14 +31,13 @@ class SurgerySubject:
         self.config, self.folder, self.console = config, folder, console
         self.run_config = resolve_config(config.train, where="train")
         self.data: StudyData = load_study_data(config, self.run_config)
-        # what cannot be measured is told now, not after the training
-        direction_of(self.data.task.train.label_names, config.positive)
-        self.data.groups(self.data.choosing)
-        self.data.groups(self.data.measured)
-        self.model = self._trained()
-        labels = self.model.config.labels
+        # before the training, so that what cannot be measured is told now
+        labels = self.data.task.train.label_names  # those of the model too
         self.direction = direction_of(labels, config.positive)
         self.positive = [labels.index(name) for name in config.positive]
+        self.groups_chosen_on = self.data.groups(self.data.choosing)
+        self.groups_measured = self.data.groups(self.data.measured)
+        self.model = self._trained()
         assert self.data.task.validation is not None
         assert self.data.task.test is not None
         self.task_test: TextDataset = self.data.task.test
@@ -67,9 +66,8 @@ class SurgerySubject:
 
     def gaps(self) -> Gaps:
         """The rows that gaps are measured on."""
-        data = self.data.measured
-        groups, frames = self.data.groups(data), self.data.frames(data)
-        return Gaps(self.measured.labels, groups, self.positive, frames, self.config.seed)
+        frames, seed = self.data.frames(self.data.measured), self.config.seed
+        return Gaps(self.measured.labels, self.groups_measured, self.positive, frames, seed)
 
     def gold(self, reading: Reading) -> Bools:
         """Rows that are rightly flagged."""

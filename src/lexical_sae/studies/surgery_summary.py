@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexical_sae.report.finding import Estimate
-from lexical_sae.studies.repeated import Numbers, Summed, percent
+from lexical_sae.report.shown import percent
+from lexical_sae.studies.repeated import Numbers, Summed
 from lexical_sae.studies.surgery_findings import Point
 from lexical_sae.surgery.comparison import Compared, Duel
 from lexical_sae.surgery.fairness import FEWEST_ROWS
