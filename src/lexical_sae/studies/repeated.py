@@ -55,7 +55,8 @@ def _written(
     """`found` is what each results.json holds, by its folder."""
     over = over_seeds([summed.numbers(one) for one in found.values()])
     lines = [
-        f"{', '.join(map(str, label))}: {', '.join(said)}; {config.seeds} seeds."
+        f"{', '.join(map(str, label))}: {', '.join(said)}; mean (least to most) of "
+        f"{config.seeds} seeds."
         for label, row in over.items()
         if summed.told(label) and (said := _said(row))
     ]
